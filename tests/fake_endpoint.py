@@ -208,9 +208,9 @@ class FakeEndpoint:
         if (error := self.judge(asked.body)) is not None:
             return _json({"error": error}, 400)
         answerer = self._answerers.get(asked.shape)
-        told = [each for shape, each in self._answerers.items() if shape != "ComparisonReply"]
-        if answerer is None and len(told) == 1 and wanted != "json_schema":
-            answerer = told[0]
+        shapes = [each for shape, each in self._answerers.items() if shape != "ComparisonReply"]
+        if answerer is None and len(shapes) == 1 and wanted != "json_schema":
+            answerer = shapes[0]
         reply: Reply = answerer(asked) if answerer else "fine"
         said = reply if isinstance(reply, Said) else Said(_text(reply))
         text = said.text

@@ -205,7 +205,7 @@ class Camera:
         elif event in CHANGES:
             self.look(f"{event} {Path(os.fsdecode(given[0])).name}")
 
-    def told(self, statement: str) -> None:
+    def look_before(self, statement: str) -> None:
         """Look before the ledger changes."""
         if statement.startswith(("COMMIT", "VACUUM", "PRAGMA wal_checkpoint")):
             self.look(statement)
@@ -266,7 +266,7 @@ def _run_before_a_camera(home: str, folder: str, fatal: int, *arguments: str) ->
 
     def connected(path: Path, mode: str, wait: float) -> sqlite3.Connection:
         connection = connect(path, mode, wait)
-        connection.set_trace_callback(camera.told)
+        connection.set_trace_callback(camera.look_before)
         return connection
 
     ledger.connect = connected

@@ -36,12 +36,12 @@ def notes(tmp_path: Path) -> Iterator[KnowledgeBase]:
         yield made
 
 
-def tells(bases: KnowledgeBase | KnowledgeBases, asked: str = ASKED, told: str = KEY) -> bool:
+def tells(bases: KnowledgeBase | KnowledgeBases, asked: str = ASKED, text: str = KEY) -> bool:
     """Whether both a context and the hits of a question have a text."""
     hits = {hit.text for hit in bases.query(asked).hits}
     context = bases.context(asked).text
-    assert (told in hits) == (told in context)
-    return told in hits
+    assert (text in hits) == (text in context)
+    return text in hits
 
 
 def elsewhere(home: Path, *arguments: str) -> None:

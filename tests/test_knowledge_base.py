@@ -63,10 +63,10 @@ def test_a_single_path_needs_no_list(notes: KnowledgeBase, tmp_path: Path) -> No
 
 
 def test_progress_is_told(notes: KnowledgeBase) -> None:
-    told: list[Progress] = []
+    steps: list[Progress] = []
     with notes:
-        notes.ingest(text=TEXT, progress=told.append)
-    assert told[-1].done == 1
+        notes.ingest(text=TEXT, progress=steps.append)
+    assert steps[-1].done == 1
 
 
 def test_results_are_frozen_and_tables_are_arrow(notes: KnowledgeBase) -> None:

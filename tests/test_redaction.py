@@ -44,7 +44,7 @@ def test_what_has_the_shape_of_a_key_is_redacted(secret: str) -> None:
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- ?", "[redacted] ?"),
     ],
 )
-def test_what_a_secret_is_for_stays(text: str, left: str) -> None:
+def test_redaction_keeps_the_words_that_say_what_a_secret_is_for(text: str, left: str) -> None:
     assert redact_query(text) == left
     assert redact_query(left) == left, "and again changes nothing"
 
@@ -64,7 +64,7 @@ def test_what_a_secret_is_for_stays(text: str, left: str) -> None:
         "the token economy: how does it work",
     ],
 )
-def test_what_people_just_say_stays(text: str) -> None:
+def test_ordinary_speech_is_not_redacted(text: str) -> None:
     assert redact_query(text) == text
 
 
@@ -109,7 +109,7 @@ def test_a_secret_in_a_document_is_redacted(text: str, secret: str) -> None:
 
 
 @pytest.mark.parametrize("text", NO_SECRETS)
-def test_what_only_looks_like_a_secret_stays_in_a_document(text: str) -> None:
+def test_text_that_only_looks_like_a_secret_is_not_redacted_in_a_document(text: str) -> None:
     assert redact_secrets(text) == text
 
 

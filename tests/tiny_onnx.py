@@ -52,8 +52,8 @@ def node(
     kind: str, inputs: Sequence[str], output: str, attributes: Mapping[str, int | list[int]]
 ) -> bytes:
     given = b"".join(block(1, name) for name in inputs)
-    told = b"".join(block(5, _attribute(name, value)) for name, value in attributes.items())
-    return given + block(2, output) + block(3, output) + block(4, kind) + told
+    encoded = b"".join(block(5, _attribute(name, value)) for name, value in attributes.items())
+    return given + block(2, output) + block(3, output) + block(4, kind) + encoded
 
 
 def _attribute(name: str, value: int | list[int]) -> bytes:

@@ -65,12 +65,12 @@ _MIN_DOCUMENT_LIMIT = 4
 
 
 def find_bridges(
-    found: Sequence[Statement], weights: StemWeights, names: Iterable[str]
+    statements: Sequence[Statement], weights: StemWeights, names: Iterable[str]
 ) -> list[Finding]:
     """Return ties between people or organisations that both stand in other documents, too.
 
     Args:
-        found: The statements.
+        statements: All that are compared.
         weights: Of their stems.
         names: Those of people and organisations.
     """
@@ -81,24 +81,24 @@ def find_bridges(
         if part[:1].isupper() and part.casefold().rstrip(".") not in _FORMS_OF_ADDRESS
     )
     documents: dict[str, set[str]] = defaultdict(set)
-    for each in found:
+    for each in statements:
         for stem in each.context:
             documents[stem].add(each.document)
-    count = len({each.document for each in found})
+    count = len({each.document for each in statements})
     most = max(_MIN_DOCUMENT_LIMIT, _MOST_DOCUMENTS * count)
     findings = []
-    for place, each in enumerate(found):
+    for place, each in enumerate(statements):
         if each.topic or each.is_row or each.is_question:
             continue
         before = [
             other
-            for other in found[max(place - _SENTENCES_BEFORE, 0) : place]
+            for other in statements[max(place - _SENTENCES_BEFORE, 0) : place]
             if (other.document, other.day) == (each.document, each.day)
         ]
         said_before = " ".join(other.text for other in before)
         for first, second in _tied_names(each, said_before, parts):
             naming = [other for other in before if first in other.text and first not in each.text]
-            ends = [_rarest(name, documents) for name in (first, second)]
+            ends = [_rarest_stem(name, documents) for name in (first, second)]
             if "" in ends or ends[0] == ends[1]:
                 continue
             elsewhere = [documents[end] - {each.document} for end in ends]
@@ -106,7 +106,7 @@ def find_bridges(
                 continue
             full = [_full_name(name, each) for name in (first, second)]
             said = (*naming[-1:], each)
-            findings.append(_bridge_finding(said, full, ends, elsewhere, found, weights))
+            findings.append(_bridge_finding(said, full, ends, elsewhere, statements, weights))
     return findings
 
 
@@ -148,7 +148,7 @@ def _tied_names(
             yield first, others[0]
     for one, two in pairwise(own):
         between = text[one[1] : two[0]]
-        if len(between) <= _FAR and _joined(text, one[1], two[0]) and _TIE.search(between):
+        if len(between) <= _FAR and _are_joined(text, one[1], two[0]) and _TIE.search(between):
             yield one[2], two[2]
 
 
@@ -156,10 +156,10 @@ def _names(text: str, parts: Collection[str]) -> Iterator[tuple[int, int, str]]:
     """Yield the names in a text that are known, without capitalised words around them."""
     for match in _NAME.finditer(text):
         words = list(re.finditer(r"[\w’'-]+", match.group()))
-        known = [word for word in words if _bare(word.group()).casefold() in parts]
+        known = [word for word in words if _strip_possessive(word.group()).casefold() in parts]
         if known:
             start, end = known[0].start(), known[-1].end()
-            name = _bare(match.group()[start:end])
+            name = _strip_possessive(match.group()[start:end])
             if name.casefold() not in GENERIC_NAMES:
                 yield match.start() + start, match.start() + end, name
 
@@ -170,15 +170,15 @@ def _source_name(statement: Statement, parts: Collection[str]) -> str:
     return next((name for _, _, name in named), "")
 
 
-def _joined(text: str, start: int, end: int) -> bool:
+def _are_joined(text: str, start: int, end: int) -> bool:
     return not _APART.search(text, start, end)
 
 
-def _bare(name: str) -> str:
+def _strip_possessive(name: str) -> str:
     return re.sub(r"['’]s$", "", name)
 
 
-def _rarest(name: str, documents: dict[str, set[str]]) -> str:
+def _rarest_stem(name: str, documents: dict[str, set[str]]) -> str:
     """Return the stem of a name that stands in the fewest documents but in another one."""
     stems = [stem for stem in terms(name) if not stem[0].isdigit()]
     others = [stem for stem in stems if len(documents[stem]) > 1]
@@ -196,18 +196,18 @@ def _bridge_finding(
     names: Sequence[str],
     ends: Sequence[str],
     elsewhere: Sequence[set[str]],
-    found: Sequence[Statement],
+    statements: Sequence[Statement],
     weights: StemWeights,
 ) -> Finding:
     statement = said[-1]
     known = [
         max(
-            (s for s in found if end in s.context and s.document in documents),
+            (s for s in statements if end in s.context and s.document in documents),
             key=lambda s: (end in s.stems, s.is_kept, len(s.stems & statement.stems), s.day),
         )
         for end, documents in zip(ends, elsewhere, strict=True)
     ]
-    where = insight_wording.listed(
+    where = insight_wording.join_items(
         list(dict.fromkeys(insight_wording.source(s.memory) for s in known))
     )
     is_news = not (elsewhere[0] & elsewhere[1])

@@ -133,7 +133,7 @@ class Pair(Struct, frozen=True):
         return self.is_stated or self.earlier.precedes(self.later)
 
     @property
-    def shared(self) -> frozenset[str]:
+    def shared_stems(self) -> frozenset[str]:
         """The stems that both have."""
         if self.is_stated:
             return self.difference.head or self.later.stems
@@ -214,11 +214,11 @@ WEIGHTS = {
 }  # fmt: skip
 
 
-def differing_pairs(found: Sequence[Statement], weights: StemWeights) -> list[Pair]:
+def differing_pairs(statements: Sequence[Statement], weights: StemWeights) -> list[Pair]:
     """Return pairs of statements of different documents or days, the likeliest change first."""
     candidates = [
         (first, second, difference)
-        for first, second in _candidates(found, weights)
+        for first, second in _candidates(statements, weights)
         if (difference := _difference(first, second, weights))
     ]
     texts = {
@@ -233,7 +233,7 @@ def differing_pairs(found: Sequence[Statement], weights: StemWeights) -> list[Pa
         for each, slot in ((first, difference.earlier), (second, difference.later)):
             for key in _value_keys(slot, difference.head):
                 days[key].add(each.day)
-    holders = _value_holders(found)
+    holders = _value_holders(statements)
     pairs = []
     for first, second, difference in candidates:
         cosine = float(vectors[texts[first.text]] @ vectors[texts[second.text]])
@@ -330,7 +330,7 @@ def _is_still_valid(
     return any(
         _agree(slot.value, earlier.value)
         and not any(_agree(other.value, later.value) for other in each.slots)
-        and weights.shared(each, first) >= weights.shared(each, second)
+        and weights.shared_weight(each, first) >= weights.shared_weight(each, second)
         for stem in earlier.near
         for each, slot in holders.get((earlier.value.kind, stem), ())
         if second.precedes(each)
@@ -349,11 +349,11 @@ def _names(statement: Statement, value: Value) -> bool:
 
 
 def _candidates(
-    found: Sequence[Statement], weights: StemWeights
+    statements: Sequence[Statement], weights: StemWeights
 ) -> Iterator[tuple[Statement, Statement]]:
     """Yield pairs of statements with values that share enough words, the earlier one first."""
     holders: dict[str, list[int]] = defaultdict(list)
-    for at, each in enumerate(found):
+    for at, each in enumerate(statements):
         if each.slots and not each.is_question:
             for stem in each.stems:
                 holders[stem].append(at)
@@ -364,10 +364,10 @@ def _candidates(
         for n, b in enumerate(places)
         for a in places[:n]
     }
-    dated = [at for at, each in enumerate(found) if _is_planned(each)][-_MAX_DATED_STATEMENTS:]
+    dated = [at for at, each in enumerate(statements) if _is_planned(each)][-_MAX_DATED_STATEMENTS:]
     pairs |= {(a, b) for n, b in enumerate(dated) for a in dated[:n]}
     for a, b in sorted(pairs):
-        first, second = found[a], found[b]
+        first, second = statements[a], statements[b]
         if first.memory.namespace != second.memory.namespace:
             continue
         if first.document == second.document and first.day == second.day:
@@ -378,7 +378,7 @@ def _candidates(
             continue
         if first.is_row != second.is_row or (first.is_row and not _is_listed(first, second)):
             continue
-        if weights.shared(first, second) < _MIN_SHARED_WEIGHT:
+        if weights.shared_weight(first, second) < _MIN_SHARED_WEIGHT:
             continue
         yield (second, first) if second.precedes(first) else (first, second)
 
@@ -399,7 +399,7 @@ def _is_of_readings(cells: Cells) -> bool:
 def _difference(first: Statement, second: Statement, weights: StemWeights) -> Difference | None:
     """Return the two values that most likely are of the same thing, unless they agree."""
     best: tuple[float, Difference] | None = None
-    shared = weights.shared(first, second)
+    shared = weights.shared_weight(first, second)
     has_cue = CHANGE_WORDS.search(second.text) is not None
     for mine in first.slots:
         if not has_cue and any(_restates_value(mine, each) for each in second.slots):
@@ -542,12 +542,12 @@ _MAX_SERIES = 60
 """Number of series that are kept, the likeliest ones."""
 
 
-def find_changes(found: Sequence[Statement], weights: StemWeights) -> list[Finding]:
+def find_changes(statements: Sequence[Statement], weights: StemWeights) -> list[Finding]:
     """Return what changed over time, and what does not agree."""
-    distilled = {each.document for each in found if each.is_kept}
+    distilled = {each.document for each in statements if each.is_kept}
     pairs = [
         pair
-        for pair in [*stated_pairs(found), *differing_pairs(found, weights)]
+        for pair in [*stated_pairs(statements), *differing_pairs(statements, weights)]
         if (
             pair.is_stated
             or pair.earlier.is_kept
@@ -558,7 +558,8 @@ def find_changes(found: Sequence[Statement], weights: StemWeights) -> list[Findi
     ]
     pairs.sort(key=lambda p: (-p.score, p.earlier.text, p.later.text))
     findings = (
-        _change_finding(series, found, weights) for series in _series(pairs, weights)[:_MAX_SERIES]
+        _change_finding(series, statements, weights)
+        for series in _series(pairs, weights)[:_MAX_SERIES]
     )
     return [finding for finding in findings if finding is not None]
 
@@ -613,7 +614,7 @@ def _is_same_value(pair: Pair, other: Pair, weights: StemWeights) -> bool:
                 continue
             if one is two and (head or is_date):
                 return True
-            if (head or is_date) and weights.shared(one, two) >= _SAME_SUBJECT_WEIGHT:
+            if (head or is_date) and weights.shared_weight(one, two) >= _SAME_SUBJECT_WEIGHT:
                 return True
     return False
 
@@ -634,21 +635,23 @@ class _ValueMention(Struct, frozen=True):
 
 
 def _change_finding(
-    series: Sequence[Pair], found: Sequence[Statement], weights: StemWeights
+    series: Sequence[Pair], statements: Sequence[Statement], weights: StemWeights
 ) -> Finding | None:
     """Return the finding of a series; None if no two of its statements share a subject."""
     best = series[0]
     is_ordered = all(pair.is_ordered for pair in series)
-    said = _related(_mentions_in_order([*_confirmed(series, found, weights), *series]), best)
-    sources = {(each.statement.document, each.statement.day) for each in said}
-    if len(said) < 2 or _fluctuates(said):
+    mentions = _related_mentions(
+        _mentions_in_order([*_confirmed_pairs(series, statements, weights), *series]), best
+    )
+    sources = {(each.statement.document, each.statement.day) for each in mentions}
+    if len(mentions) < 2 or _fluctuates(mentions):
         return None
-    shared = best.difference.head or best.shared
+    shared = best.difference.head or best.shared_stems
     about = phrase((best.later, best.earlier), shared, weights)
-    texts = [each.slot.value.text for each in said]
+    texts = [each.slot.value.text for each in mentions]
     if is_ordered:
-        days = sorted({each.statement.day for each in said if not each.is_former})
-        dated = [each for each in said if each.statement.is_dated]
+        days = sorted({each.statement.day for each in mentions if not each.is_former})
+        dated = [each for each in mentions if each.statement.is_dated]
         when = f" ({insight_wording.day_after_day(days)})" if dated and days else ""
         head = f"{CHANGE_PHRASE} {' to '.join(texts)}{when}"
     else:
@@ -657,13 +660,15 @@ def _change_finding(
         kind="change" if is_ordered else "contradiction",
         title=about,
         headline=f"“{about}”: {head}.",
-        evidence=tuple({id(each.statement): each.statement for each in said}.values()),
+        evidence=tuple({id(each.statement): each.statement for each in mentions}.values()),
         about=" ".join([best.difference.later.value.kind, *sorted(shared)]),
         strength=best.score
         + _SURE_RELATEDNESS_BONUS * _is_surely_one_thing(best)
-        + 0.3 * (len(said) - 2)
+        + 0.3 * (len(mentions) - 2)
         + 0.4 * (len(sources) - 2),
-        values=tuple(texts) if len({id(each.statement) for each in said}) == len(said) else (),
+        values=tuple(texts)
+        if len({id(each.statement) for each in mentions}) == len(mentions)
+        else (),
         is_said_already=len(sources) < 2,
     )
 
@@ -692,7 +697,7 @@ def _fluctuates(said: Sequence[_ValueMention]) -> bool:
     return sum(one != other for one, other in pairwise(ups)) > _MAX_REVERSALS
 
 
-def _related(said: Sequence[_ValueMention], best: Pair) -> list[_ValueMention]:
+def _related_mentions(said: Sequence[_ValueMention], best: Pair) -> list[_ValueMention]:
     """Return the mentions whose statements share a subject with the best pair.
 
     Returns nothing if the two statements of that pair are unrelated themselves.
@@ -708,7 +713,7 @@ def _related(said: Sequence[_ValueMention], best: Pair) -> list[_ValueMention]:
     ]
 
 
-def _confirmed(
+def _confirmed_pairs(
     series: Sequence[Pair], found: Sequence[Statement], weights: StemWeights
 ) -> Iterator[Pair]:
     """Yield pairs of a stated change and another statement, none later, of the former value."""
@@ -716,14 +721,14 @@ def _confirmed(
         if not pair.is_stated:
             continue
         former = pair.difference.earlier
-        own = weights.shared(pair.later, pair.later)
+        own = weights.shared_weight(pair.later, pair.later)
         least = min(_SAME_SUBJECT_WEIGHT, _SAME_SUBJECT_SHARE * own)
         for each in found:
             if each.document == pair.later.document or pair.later.precedes(each):
                 continue
             for slot in each.slots:
                 is_former = _agree(slot.value, former.value)
-                if is_former and weights.shared(each, pair.later) >= least:
+                if is_former and weights.shared_weight(each, pair.later) >= least:
                     yield Pair(each, pair.later, replace(pair.difference, earlier=slot), 0.0)
 
 

@@ -169,10 +169,10 @@ class Consolidator:
             before = transaction.snapshot()
             write_plan(transaction, plan, self._embedder, now)
             after = transaction.snapshot()
-            require_found(before, after, plan.touched, CONSOLIDATION, plan.superseded)
+            require_found(before, after, plan.touched_ids, CONSOLIDATION, plan.superseded)
             if job is not None:
                 changes = self._store.ledger.changes
-                record_changes(transaction, changes, job, before, after, plan.written)
+                record_changes(transaction, changes, job, before, after, plan.written_ids)
 
     def _current_insights(self, now: datetime, dry_run: bool, job: int | None) -> KnownInsights:
         """Read the valid insights; end those that rest on something no longer valid.

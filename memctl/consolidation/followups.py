@@ -85,7 +85,7 @@ def find_open(found: Sequence[Statement], weights: StemWeights) -> list[Finding]
         return []
     candidates = [each for each in found if not each.is_row and not each.topic]
     holders = _holders(candidates)
-    missing = _missing(candidates, holders, weights)
+    missing = _missing_promises(candidates, holders, weights)
     return [*missing, *_due(candidates, found, holders, weights, today)]
 
 
@@ -101,7 +101,7 @@ def _holders(found: Sequence[Statement]) -> Holders:
     return {stem: held for stem, held in holders.items() if len(held) <= _MOST_HOLDERS}
 
 
-def _missing(
+def _missing_promises(
     found: Sequence[Statement], holders: Holders, weights: StemWeights
 ) -> Iterator[Finding]:
     """Yield what was promised and is said to be missing later, if nothing later says otherwise."""
@@ -109,20 +109,20 @@ def _missing(
     for each in found:
         if not each.is_dated or not _is_said_to_be_open(each.text):
             continue
-        about = _about(each, holders, weights)
+        about = _statements_about(each, holders, weights)
         promises = [
             p for p in about if p.precedes(each) and (_PROMISED.search(p.quote) or _is_open(p))
         ]
         later = [f for f in about if f.day > each.day]
         if not promises:
             continue
-        near = max(promises, key=lambda p: weights.shared(p, each))
+        near = max(promises, key=lambda p: weights.shared_weight(p, each))
         shared = each.stems & near.stems
         core = max(shared, key=lambda stem: (not weights.is_name(stem), weights.of(stem), stem))
         reminders = _first_and_latest([p for p in promises if core in p.stems])
         later = [f for f in later if core in f.stems]
-        alike = _MIN_RELATIVE_NEARNESS * weights.shared(each, near)
-        if any(_is_done(f) and weights.shared(each, f) >= alike for f in later):
+        alike = _MIN_RELATIVE_NEARNESS * weights.shared_weight(each, near)
+        if any(_is_done(f) and weights.shared_weight(each, f) >= alike for f in later):
             continue
         if not any(_is_promise(p) for p in reminders):
             continue
@@ -144,7 +144,10 @@ def _missing(
             evidence=tuple(evidence),
             about=" ".join(sorted(shared)),
             strength=0.25
-            * (weights.shared(near, each, besides_titles=True) - _OF_ONE_THING * weights.rare)
+            * (
+                weights.shared_weight(near, each, besides_titles=True)
+                - _OF_ONE_THING * weights.rare
+            )
             + 0.4 * (len(days) - 2)
             + 0.4 * (len({p.document for p in evidence}) - 2)
             + 0.3 * sum(p.is_kept for p in (each, near))
@@ -182,14 +185,14 @@ def _is_done(statement: Statement) -> bool:
 
 
 def _due(
-    found: Sequence[Statement],
+    statements: Sequence[Statement],
     everything: Sequence[Statement],
     holders: Holders,
     weights: StemWeights,
     today: date,
 ) -> Iterator[Finding]:
     """Yield deadlines that have passed without a word, and those that are near."""
-    for each in found:
+    for each in statements:
         if (
             not each.is_dated
             or each.is_question
@@ -209,8 +212,8 @@ def _due(
         has_passed = day < today
         if has_passed and not _is_limit(each.text[: span.start]):
             continue
-        later = [f for f in _about(each, holders, weights) if f.day > each.day]
-        if later or _is_named_later(day, each, everything) or _is_put_off(day, each, found):
+        later = [f for f in _statements_about(each, holders, weights) if f.day > each.day]
+        if later or _is_named_later(day, each, everything) or _is_put_off(day, each, statements):
             continue
         title = part_around(each.text, each.text[span.start : span.end])
         when = insight_wording.day(day)
@@ -262,7 +265,9 @@ def _day_ahead(statement: Statement) -> DateSpan | None:
     return None
 
 
-def _about(statement: Statement, holders: Holders, weights: StemWeights) -> list[Statement]:
+def _statements_about(
+    statement: Statement, holders: Holders, weights: StemWeights
+) -> list[Statement]:
     """Return the other statements on the same thing, oldest first."""
     about = []
     near = {id(each): each for stem in sorted(statement.stems) for each in holders.get(stem, ())}
@@ -275,7 +280,7 @@ def _about(statement: Statement, holders: Holders, weights: StemWeights) -> list
             stem for stem in statement.stems & other.stems if not weights.is_name(stem)
         )
         if own >= _LEAST_OWN * weights.rare and (
-            weights.shared(statement, other) >= _OF_ONE_THING * weights.rare
+            weights.shared_weight(statement, other) >= _OF_ONE_THING * weights.rare
         ):
             about.append(other)
     return sorted(about, key=lambda each: each.day)

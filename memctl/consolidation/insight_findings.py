@@ -42,14 +42,14 @@ class Finding(Struct, frozen=True):
 
     def draft(self) -> Draft:
         """Return it as an insight."""
-        quotes = list(dict.fromkeys(each.cited for each in self.evidence if self._adds(each)))
+        quotes = list(dict.fromkeys(each.citation for each in self.evidence if self._adds(each)))
         shown = quotes[:1] + quotes[1:][-(_MOST_EVIDENCE - 1) :]
         sources = tuple({each.memory.id: each.memory for each in self.evidence}.values())
         return Draft(
             kind=self.kind,
             about=self.about,
-            title=insight_wording.capitalised(self.title),
-            text=insight_wording.capitalised(f"{self.headline} {'; '.join(shown)}."),
+            title=insight_wording.capitalise(self.title),
+            text=insight_wording.capitalise(f"{self.headline} {'; '.join(shown)}."),
             sources=sources,
             connections=tuple(self._connection(a, b) for a, b in pairwise(sources)),
             importance=importance_of(sources, _MORE_IMPORTANT.get(self.kind, 0.1)),
@@ -106,16 +106,18 @@ def phrase(
         return statements[0].memory.title or "it"
     if " " in said or weights.is_name(said.lower()):
         return said
-    return insight_wording.shortened(statements[0].text) if whole else _part_with(where.text, said)
+    return (
+        insight_wording.shorten_title(statements[0].text) if whole else _part_with(where.text, said)
+    )
 
 
 def part_around(text: str, words: str) -> str:
     """Return the part of a sentence that has some words, all of it where the part says no more."""
     if words not in text:
-        return insight_wording.shortened(text)
+        return insight_wording.shorten_title(text)
     part = _part_with(text, words)
     rest = _LETTERS.findall(part.replace(words, " "))
-    return part if len(rest) >= _FEWEST_BESIDE else insight_wording.shortened(text)
+    return part if len(rest) >= _FEWEST_BESIDE else insight_wording.shorten_title(text)
 
 
 def _part_with(text: str, word: str) -> str:

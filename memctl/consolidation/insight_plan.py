@@ -48,13 +48,13 @@ class InsightPlan(Struct):
     """By the id of the relation."""
 
     @property
-    def touched(self) -> list[str]:
+    def touched_ids(self) -> list[str]:
         """The memories that are marked, ended, or what an insight rests on."""
         sources = (source for insight in self.insights.values() for source in insight.source_ids)
         return sorted({*self.examined, *self.superseded, *sources})
 
     @property
-    def written(self) -> Mapping[TableName, Sequence[str]]:
+    def written_ids(self) -> Mapping[TableName, Sequence[str]]:
         """The rows that are changed or added."""
         memories = [*self.examined, *self.superseded, *self.insights]
         return {"memories": memories, "relations": list(self.connections)}
@@ -259,7 +259,7 @@ class InsightPlanner:
     ) -> None:
         self._snapshot = snapshot
         self._pool = pool
-        self._known = known
+        self._known_insights = known
         self._thresholds = thresholds
         self._now = now
         self._writer = writer
@@ -278,7 +278,7 @@ class InsightPlanner:
         self._add_duplicates(plan, seeds)
         if self._writer is not None:
             self._add_groups(plan, seeds, self._writer)
-        self._examined(plan, seeds)
+        self._mark_examined(plan, seeds)
 
     def add_drafts(
         self, plan: InsightPlan, drafts: Sequence[Draft], removed: Collection[str]
@@ -293,7 +293,7 @@ class InsightPlanner:
             documents = {memory.document_id or memory.id for memory in draft.sources}
             if _draft_id(draft) in removed and documents.isdisjoint(fresh):
                 continue
-            about = self._known.resting_on(draft.source_ids)
+            about = self._known_insights.resting_on(draft.source_ids)
             if not any(k.is_whole and k.source_ids >= set(draft.source_ids) for k in about):
                 self.groups += 1
                 self._add_insight(plan, draft)
@@ -337,14 +337,14 @@ class InsightPlanner:
                 for draft in drafts:
                     self.groups += 1
                     self._add_insight(plan, draft)
-                self._examined(plan, rows)
+                self._mark_examined(plan, rows)
 
     def _read_memories(self, rows: set[int]) -> dict[int, Memory]:
         ids = [self._pool.ids[row] for row in sorted(rows)]
         memories = memory_rows(self._snapshot.get("memories", ids, _COLUMNS)) if ids else []
         return {self._pool.row_of[memory.id]: memory for memory in memories}
 
-    def _examined(self, plan: InsightPlan, rows: Iterable[int]) -> None:
+    def _mark_examined(self, plan: InsightPlan, rows: Iterable[int]) -> None:
         for row in sorted(self._waiting.intersection(rows)):
             self._waiting.discard(row)
             plan.examined.append(self._pool.ids[row])
@@ -353,7 +353,7 @@ class InsightPlanner:
         """Add what the insights rest on that are about this group already, newest first."""
         ids = {self._pool.ids[row] for row in rows}
         more: set[int] = set()
-        for known in self._known.resting_on(ids):
+        for known in self._known_insights.resting_on(ids):
             common = len(known.source_ids & ids)
             if known.is_whole and 2 * common >= min(len(ids), len(known.source_ids)):
                 row_of = self._pool.row_of
@@ -374,7 +374,7 @@ class InsightPlanner:
         if any(known.source_ids >= set(draft.source_ids) for known in before):
             return
         namespace = draft.sources[0].namespace
-        alike = self._known.about(namespace, draft.family, draft.about)
+        alike = self._known_insights.about(namespace, draft.family, draft.about)
         if any(known.text == draft.text for known in alike):
             return
         version = 1 + max((known.version for known in before), default=0)
@@ -384,17 +384,19 @@ class InsightPlanner:
         plan.insights[memory.id] = memory
         plan.connect(draft.connections)
         self.insights[memory.id] = insight_record(draft, memory)
-        self._known.add(known_insight(draft, memory))
+        self._known_insights.add(known_insight(draft, memory))
 
     def _replace(self, plan: InsightPlan, known: KnownInsight, by: Memory) -> None:
         plan.supersede(known.id, by.id)
-        self._known.remove(known.id)
+        self._known_insights.remove(known.id)
         self.insights.pop(known.id, None)
 
     def _restated_insights(self, draft: Draft) -> list[KnownInsight]:
         """Return the valid insights that this one says again or brings up to date."""
         sources = set(draft.source_ids)
-        return [known for known in self._known.resting_on(sources) if _same_thing(known, draft)]
+        return [
+            known for known in self._known_insights.resting_on(sources) if _same_thing(known, draft)
+        ]
 
 
 def _same_thing(known: KnownInsight, draft: Draft) -> bool:

@@ -52,7 +52,7 @@ def quotable(sentence: str) -> str:
     return _cut(line, _LONGEST_QUOTE)
 
 
-def shortened(sentence: str) -> str:
+def shorten_title(sentence: str) -> str:
     """A sentence as a title: without its full stop, and cut at a word when long."""
     return _cut(sentence, _LONGEST_TITLE).rstrip(".!")
 
@@ -63,18 +63,18 @@ def _cut(line: str, most: int) -> str:
     return line[:most].rsplit(" ", 1)[0].rstrip(",;:") + " …"
 
 
-def quoted(sentence: str) -> str:
+def quote(sentence: str) -> str:
     """The sentence between quotation marks, without its full stop."""
     return f"“{sentence.rstrip('.')}”"
 
 
-def listed(items: Sequence[str]) -> str:
+def join_items(items: Sequence[str]) -> str:
     """``a``, ``a and b`` or ``a, b and c``."""
     if len(items) < 2:
         return "".join(items)
     return f"{', '.join(items[:-1])} and {items[-1]}"
 
 
-def capitalised(text: str) -> str:
+def capitalise(text: str) -> str:
     """The text with its first letter in upper case."""
     return text[:1].upper() + text[1:]

@@ -210,8 +210,8 @@ class Jobs:
             job=job.id,
             kind=job.kind,
             started_at=job.started_at,
-            removed=tuple(made.gone["memories"]),
-            disconnected=len(made.gone["relations"]),
+            removed=tuple(made.rows_to_delete["memories"]),
+            disconnected=len(made.rows_to_delete["relations"]),
             restored=tuple(made.restored),
             kept=tuple(made.kept),
             waiting=made.waiting,
@@ -234,7 +234,7 @@ def _refusal_reason(job: Job) -> str:
 class _UndoPlan(Struct):
     """What one transaction is going to write."""
 
-    gone: dict[TableName, list[str]]
+    rows_to_delete: dict[TableName, list[str]]
     """The rows that the job had added."""
     rows: dict[TableName, dict[str, TrackedRow]]
     """Rows as they are to be."""
@@ -262,12 +262,12 @@ class _UndoPlan(Struct):
                 schema = transaction.snapshot().schema(table)
                 amend_rows(transaction, table, rows_from_tracked(table, self.rows[table], schema))
         restore_memories(transaction, self.unarchived, now)
-        going = {table: list(ids) for table, ids in self.gone.items()}
-        for table, ids in self.gone.items():
+        going = {table: list(ids) for table, ids in self.rows_to_delete.items()}
+        for table, ids in self.rows_to_delete.items():
             erased = erase_rows(transaction, table, ids, reconsider=False)
             going["relations"] += erased.ids.get("relations", ())
             going.setdefault("entities", []).extend(row["id"] for row in erased.orphans)
-        transaction.deletions.keep(dict.fromkeys(self.gone["memories"]))
+        transaction.deletions.keep(dict.fromkeys(self.rows_to_delete["memories"]))
         return going
 
 
@@ -290,7 +290,9 @@ class _UndoPlanner:
             for table in TRACKED_COLUMNS
         }
         self._standing = [each for each in changes if each.id in self._current[each.table]]
-        self._there = self._known(each.new.get("superseded_by") for each in self._standing)
+        self._successors = self._existing_ids(
+            each.new.get("superseded_by") for each in self._standing
+        )
         """The memories in favour of which others ended, as far as they have not been deleted."""
 
     def plan(self, *, again: bool) -> _UndoPlan:
@@ -305,9 +307,9 @@ class _UndoPlanner:
             else:
                 plan.kept.append(each.id)
         added = [each for each in intact if each.is_added]
-        used = self._used({each.id for each in added if each.table == "memories"})
+        used = self._used_ids({each.id for each in added if each.table == "memories"})
         for each in added:
-            (plan.kept if each.id in used else plan.gone[each.table]).append(each.id)
+            (plan.kept if each.id in used else plan.rows_to_delete[each.table]).append(each.id)
         self._restore(plan, [each for each in intact if set(each.old) - {CONSOLIDATED_FLAG}])
         self._mark(plan, looked_at=0 if again else 1)
         return plan
@@ -319,16 +321,16 @@ class _UndoPlanner:
         """
         row = self._current[change.table][change.id]
         left = {name: value for name, value in change.new.items() if name != CONSOLIDATED_FLAG}
-        if "superseded_by" in left and left["superseded_by"] not in self._there:
+        if "superseded_by" in left and left["superseded_by"] not in self._successors:
             left["superseded_by"] = None
         return all(row[name] == value for name, value in left.items())
 
-    def _known(self, ids: Iterable[Value]) -> set[Value]:
+    def _existing_ids(self, ids: Iterable[Value]) -> set[Value]:
         """Those of some memories that are there."""
         wanted = sorted({str(id_) for id_ in ids if id_ is not None})
         return set(self._snapshot.get("memories", wanted, ["id"])["id"].to_pylist())
 
-    def _used(self, ids: set[str]) -> set[str]:
+    def _used_ids(self, ids: set[str]) -> set[str]:
         """Those of some memories that others rest on by now."""
         if not ids:
             return set()
@@ -339,8 +341,8 @@ class _UndoPlanner:
     def _restore(self, plan: _UndoPlan, changed: Sequence[RowChange]) -> None:
         """Put rows back, but for those that would hold again on nothing that holds."""
         again = [each.id for each in changed if _becomes_valid(each)]
-        grounded = self._grounded(again)
-        going = set(plan.gone["memories"])
+        grounded = self._grounded_ids(again)
+        going = set(plan.rows_to_delete["memories"])
         staying = {each.id for each in self._standing if each.is_added} - going
         for each in changed:
             successor = each.new.get("superseded_by")
@@ -366,12 +368,12 @@ class _UndoPlanner:
     def _without_lost_successors(self, plan: _UndoPlan, going: set[str]) -> None:
         """Let no row that is put back name what is not there any more."""
         rows = plan.rows["memories"].values()
-        there = self._known(row["superseded_by"] for row in rows) - going
+        there = self._existing_ids(row["superseded_by"] for row in rows) - going
         for row in rows:
             if row["superseded_by"] not in there:
                 row["superseded_by"] = None
 
-    def _grounded(self, ids: Sequence[str]) -> set[str]:
+    def _grounded_ids(self, ids: Sequence[str]) -> set[str]:
         """Those that rest on memories that hold, or on no document that is history."""
         columns = ["id", "level", "source_ids", "document_id"]
         rows = self._snapshot.get("memories", ids, columns).to_pylist()

@@ -59,7 +59,7 @@ class Links:
     def __init__(self, pool: Pool, thresholds: Thresholds) -> None:
         self._pool = pool
         self.thresholds = thresholds
-        self._found: dict[int, list[Link]] = {}
+        self._links_by_row: dict[int, list[Link]] = {}
 
     def of(self, row: int) -> list[Link]:
         """Return the links of a row, strongest first.
@@ -67,15 +67,15 @@ class Links:
         The weight is the cosine plus 0.25 for each shared rare name (two count) and 0.04 for
         each shared rare word (five count).
         """
-        if row not in self._found:
-            if len(self._found) >= _MOST_REMEMBERED:
-                self._found.clear()
-            self._found[row] = _links(self._pool, row, self.thresholds)
-        return self._found[row]
+        if row not in self._links_by_row:
+            if len(self._links_by_row) >= _MOST_REMEMBERED:
+                self._links_by_row.clear()
+            self._links_by_row[row] = _links(self._pool, row, self.thresholds)
+        return self._links_by_row[row]
 
 
 def _links(pool: Pool, row: int, thresholds: Thresholds) -> list[Link]:
-    others, names, words = _sharing(pool, row)
+    others, names, words = _count_shared_keys(pool, row)
     apart = (
         (pool.documents[others] != pool.documents[row])
         & (pool.namespaces[others] == pool.namespaces[row])
@@ -99,11 +99,11 @@ def _links(pool: Pool, row: int, thresholds: Thresholds) -> list[Link]:
     ]  # fmt: skip
 
 
-def _sharing(
+def _count_shared_keys(
     pool: Pool, row: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    by_name, name_counts = pool.names.sharing(row)
-    by_word, word_counts = pool.words.sharing(row)
+    by_name, name_counts = pool.names.rows_sharing(row)
+    by_word, word_counts = pool.words.rows_sharing(row)
     others = np.union1d(by_name, by_word)
     names = np.zeros(len(others), np.int64)
     words = np.zeros(len(others), np.int64)

@@ -73,7 +73,7 @@ class Postings:
         """The rare keys of a row."""
         return self._keys[self._row_starts[row] : self._row_starts[row + 1]]
 
-    def sharing(self, row: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def rows_sharing(self, row: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The rows that share a rare key with this one, itself included, and how many each."""
         parts = [
             self._rows[self._key_starts[key] : self._key_starts[key + 1]] for key in self.keys(row)
@@ -169,7 +169,7 @@ def make_pool(rows: pa.Table, *, again: bool = False) -> Pool:
         created_at=rows["created_at"].cast(pa.int64()).to_numpy(),
         vectors=_matrix(rows["vector"]),
         names=_postings(_named_entities(rows["entities"]), documents, most_documents(count, 12)),
-        words=_postings(_worded(rows["search_text"]), documents, most_documents(count, 8)),
+        words=_postings(_term_lists(rows["search_text"]), documents, most_documents(count, 8)),
         fresh=[int(row) for row in np.flatnonzero(~is_known)],
     )
 
@@ -184,21 +184,21 @@ def _named_entities(entities: pa.ChunkedArray) -> pa.ListArray:
     lists = _one(entities)
     names = pc.utf8_lower(pc.list_flatten(lists))
     dull = pc.is_in(names, value_set=pa.array(GENERIC_NAMES))
-    return _regrouped(lists, names, pc.and_(pc.invert(dull), _is_word(names)))
+    return _filter_lists(lists, names, pc.and_(pc.invert(dull), _is_word(names)))
 
 
-def _worded(search_text: pa.ChunkedArray) -> pa.ListArray:
+def _term_lists(search_text: pa.ChunkedArray) -> pa.ListArray:
     """The terms of the search text, without numbers and the shortest."""
     lists = _one(pc.utf8_split_whitespace(search_text))
     words = pc.list_flatten(lists)
-    return _regrouped(lists, words, _is_word(words))
+    return _filter_lists(lists, words, _is_word(words))
 
 
 def _is_word(values: pa.Array) -> pa.Array:
     return pc.and_(pc.greater(pc.utf8_length(values), 2), pc.match_substring_regex(values, r"\pL"))
 
 
-def _regrouped(lists: pa.ListArray, values: pa.Array, keep: pa.Array) -> pa.ListArray:
+def _filter_lists(lists: pa.ListArray, values: pa.Array, keep: pa.Array) -> pa.ListArray:
     parents = pc.list_parent_indices(lists).filter(keep)
     counts = np.bincount(np.asarray(parents), minlength=len(lists))
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)

@@ -185,7 +185,7 @@ class InsightWriter:
         return Draft(
             kind="contradiction" if contradicts else "change" if changed else "common",
             about=" ".join(sorted(set(terms(title)))),
-            title=insight_wording.capitalised(title),
+            title=insight_wording.capitalise(title),
             text=text,
             sources=tuple(members),
             connections=inside,

@@ -170,7 +170,7 @@ def _late_ones(rows: Sequence[Statement], columns: _Columns) -> Iterator[Finding
         if len(late) < _FEWEST_LATE:
             continue
         days = [columns.days_late(row) for row in late]
-        by = insight_wording.listed(list(map(str, days)))
+        by = insight_wording.join_items(list(map(str, days)))
         if len(days) > _MOST_NAMED:
             by = f"{min(days)} to {max(days)}"
         count = f"{len(late)} of {len(own)} invoices"

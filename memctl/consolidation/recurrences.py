@@ -92,10 +92,10 @@ def _recurrence_finding(
         for stem, count in Counter(stem for each in times for stem in each.around).items()
         if count >= max(_FEWEST_DAYS, len(times) - 1)
     )
-    words = insight_wording.listed(
-        [insight_wording.quoted(each) for each in phrases(times, shared, weights)]
+    words = insight_wording.join_items(
+        [insight_wording.quote(each) for each in phrases(times, shared, weights)]
     )
-    when = insight_wording.listed([insight_wording.day(day) for day in days])
+    when = insight_wording.join_items([insight_wording.day(day) for day in days])
     return Finding(
         kind="recurring",
         title=words.replace("“", "").replace("”", ""),

@@ -158,11 +158,11 @@ class Statement(Struct, frozen=True, dict=True):
         return self.memory.level == "memory"
 
     @property
-    def cited(self) -> str:
+    def citation(self) -> str:
         """The sentence with where it stands and its day."""
         where = insight_wording.source(self.memory)
         when = f", {insight_wording.day(self.day)}" if self.is_dated else ""
-        quote = insight_wording.quoted(insight_wording.quotable(self.quote or self.text))
+        quote = insight_wording.quote(insight_wording.quotable(self.quote or self.text))
         return f"{quote} ({where}{when})"
 
     def precedes(self, other: Statement) -> bool:
@@ -195,39 +195,39 @@ def _of_document(memories: Sequence[Memory]) -> Iterator[Statement]:
     passages = sorted(
         (m for m in memories if m.level == "evidence"), key=lambda m: (m.start or 0, m.id)
     )
-    kept = [m for m in memories if m.level == "memory"]
+    facts = [m for m in memories if m.level == "memory"]
     document = _Document.of(passages)
     if document.sender and any(_BULK_MAIL.search(each.text) for each in passages):
         return
-    seen: set[str] = set()
-    read: list[Statement] = []
+    seen_texts: set[str] = set()
+    statements: list[Statement] = []
     for memory in passages:
         if _MAIL_HEAD.match(memory.text + "\n"):
             continue
         spans = _sentences(memory)
         for place, (start, end) in enumerate(spans):
             at = (memory.start or 0) + start
-            owner = next((m for m in kept if _covers(m, at, at + end - start)), memory)
+            owner = next((m for m in facts if _covers(m, at, at + end - start)), memory)
             quote = _quote_span(memory, spans, place)
-            found = _statement(owner, memory, (start, end), quote, document)
-            if found is not None and found.text.casefold() not in seen:
-                seen.add(found.text.casefold())
-                read.append(found)
-    is_long = len(read) > _LONG
+            statement = _statement(owner, memory, (start, end), quote, document)
+            if statement is not None and statement.text.casefold() not in seen_texts:
+                seen_texts.add(statement.text.casefold())
+                statements.append(statement)
+    is_long = len(statements) > _LONG
     yield from (
         each
-        for each in read
+        for each in statements
         if each.is_kept or each.is_row or each.memory.turn is not None or not is_long
     )
-    whole = " ".join(seen)
-    for memory in sorted((m for m in kept if m.row is None), key=lambda m: m.id):
+    whole = " ".join(seen_texts)
+    for memory in sorted((m for m in facts if m.row is None), key=lambda m: m.id):
         bare = replace(memory, text=bare_statement(memory.text, memory.title))
         spans = split_sentences(bare.text)
         for place, span in enumerate(spans):
             quote = _quote_span(bare, spans, place)
-            found = _statement(memory, bare, span, quote, document)
-            if found is not None and found.text.casefold() not in whole:
-                yield found
+            statement = _statement(memory, bare, span, quote, document)
+            if statement is not None and statement.text.casefold() not in whole:
+                yield statement
 
 
 class _Document(Struct, frozen=True):
@@ -248,7 +248,7 @@ class _Document(Struct, frozen=True):
         said = "\n".join(each.text for each in passages[bool(head) : _MOST_READ_FOR_LANGUAGE])
         return cls(
             None if first.start else _day_of_head(first),
-            _defined(first),
+            _defined_title(first),
             head["sender"] if head else "",
             identify_language(said),
         )
@@ -294,7 +294,7 @@ def _quote_span(memory: Memory, spans: Sequence[tuple[int, int]], place: int) ->
     return spans[first][0], spans[last][1]
 
 
-def _defined(memory: Memory) -> str:
+def _defined_title(memory: Memory) -> str:
     name = re.split(r"[,(:]", memory.title)[0].strip().casefold()
     opening = memory.text[:_HEAD].casefold().removeprefix(memory.title.casefold()).lstrip()
     return memory.title if name and opening.startswith(name) and _IS.search(opening) else ""
@@ -308,35 +308,35 @@ def _covers(memory: Memory, start: int, end: int) -> bool:
 
 def _statement(
     owner: Memory,
-    said: Memory,
+    memory: Memory,
     span: tuple[int, int],
     quote: tuple[int, int],
     document: _Document,
 ) -> Statement | None:
-    text = said.text[slice(*span)]
-    prose = text if said.row is None else _COLUMN_NAMES.sub(r"\1", text)
-    if _HEADING.match(text) or said.type == "code" or _MACHINE_OUTPUT.search(prose):
+    text = memory.text[slice(*span)]
+    prose = text if memory.row is None else _COLUMN_NAMES.sub(r"\1", text)
+    if _HEADING.match(text) or memory.type == "code" or _MACHINE_OUTPUT.search(prose):
         return None
     plain = insight_wording.quotable(text)
-    shortest = _LENGTHS[0] if said.turn is None else _SHORTEST_SPEECH
+    shortest = _LENGTHS[0] if memory.turn is None else _SHORTEST_SPEECH
     if not shortest <= len(plain) <= _LENGTHS[1] or plain.endswith("…"):
         return None
     if _SALUTATION.fullmatch(text):
         return None
-    if said.row is None and sum(map(str.isalpha, plain)) < _FEWEST_LETTERS * len(
+    if memory.row is None and sum(map(str.isalpha, plain)) < _FEWEST_LETTERS * len(
         plain.replace(" ", "")
     ):
         return None
     found = values(plain)
     words, slots = _words(plain, found, document.language)
-    if said.row is not None:
+    if memory.row is not None:
         words, slots = _without_columns(plain, words, slots)
-    day, is_dated = _day(said, span, document.day)
+    day, is_dated = _day(memory, span, document.day)
     slots = tuple(slot for slot in slots if not _is_entry_day(slot.value, day))
     stems = frozenset(stem for _, own in words for stem in own)
-    speaker = said.speaker or document.sender
-    whole = insight_wording.quotable(said.text[slice(*quote)])
-    above = (said.title, said.heading, speaker) if said.turn is None else ()
+    speaker = memory.speaker or document.sender
+    whole = insight_wording.quotable(memory.text[slice(*quote)])
+    above = (memory.title, memory.heading, speaker) if memory.turn is None else ()
     titles = _stems(" ".join(above), document.language)
     return Statement(
         owner, plain, speaker, day, is_dated, words, stems, slots, document.topic,
@@ -541,7 +541,9 @@ class StemWeights:
         """That of several together, the same in whatever order they come."""
         return math.fsum(map(self.of, stems))
 
-    def shared(self, one: Statement, other: Statement, *, besides_titles: bool = False) -> float:
+    def shared_weight(
+        self, one: Statement, other: Statement, *, besides_titles: bool = False
+    ) -> float:
         """What two statements share, that around them by half."""
         around = self.around(one, other, besides_titles=besides_titles)
         return self.sum(one.stems & other.stems) + 0.5 * around

@@ -92,7 +92,7 @@ def find_totals(found: Sequence[Statement], weights: StemWeights) -> list[Findin
                 for each in limits
                 for slot in each.slots
                 if slot.value.kind in ("money", "number")
-                and slot.amount < _expected(total, each) <= _LARGEST * slot.amount
+                and slot.amount < _expected_total(total, each) <= _LARGEST * slot.amount
             ]
             fit, _, _, slot, limit = max(over, key=lambda item: item[:3], default=_NO_LIMIT)
             if fit and slot and limit:
@@ -109,7 +109,7 @@ def _nearness(slot: Slot, limit: Statement) -> int:
     return -min(abs(slot.value.start - at) for at in said.span()) if said else 0
 
 
-def _expected(total: _Sum, limit: Statement) -> float:
+def _expected_total(total: _Sum, limit: Statement) -> float:
     """Return what a sum will be at the end of the period of a limit."""
     is_of_year = total.rows[-1].day.year == limit.day.year and _OF_A_YEAR.search(limit.text)
     return total.amount + _to_come(total) if is_of_year else total.amount
@@ -158,7 +158,7 @@ def _total_finding(total: _Sum, limit: Statement, slot: Slot) -> Finding:
     what = next((name for key, name in _WORDING.items() if said.startswith(key)), "budget")
     days = sorted({row.day for row in total.rows if row.is_dated})
     when = f" ({insight_wording.day_after_day([days[0], days[-1]])})" if len(days) > 1 else ""
-    expected = _expected(total, limit)
+    expected = _expected_total(total, limit)
     ahead = ""
     if expected > total.amount:
         ahead = f"; at {written(_regular(total)[1])} a month they will be {written(expected)}"
@@ -261,7 +261,7 @@ def _years_finding(rows: Sequence[Statement], column: str) -> Finding | None:
     return Finding(
         kind="total",
         title=f"{title}, by year",
-        headline=f"{title} come to {insight_wording.listed(said)}.",
+        headline=f"{title} come to {insight_wording.join_items(said)}.",
         evidence=tuple(
             max(own, key=lambda row: number(row.cells[column])) for own in whole.values()
         ),
@@ -303,7 +303,9 @@ def _prices_finding(earlier: Sequence[Statement], later: Sequence[Statement]) ->
     if len(common) < max(_FEWEST_ALIKE, min(len(old), len(new)) / 2):
         return None
     changes = [
-        (name, change) for name in common if (change := _changed(old[name].cells, new[name].cells))
+        (name, change)
+        for name in common
+        if (change := _changed_number(old[name].cells, new[name].cells))
     ]
     if not changes:
         return None
@@ -333,7 +335,7 @@ def _entries(rows: Sequence[Statement]) -> Entries:
     }
 
 
-def _changed(old: Cells, new: Cells) -> str:
+def _changed_number(old: Cells, new: Cells) -> str:
     """Return the first number that differs, "3.90 → 4.20"; "" if none does."""
     both = ((old[name], new[name]) for name in new if name in old)
     return next(

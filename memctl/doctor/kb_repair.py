@@ -260,7 +260,7 @@ class Repair(Struct):
             return
         ledger, snapshot = self.base.store.ledger, self.base.store.snapshot()
         known = self._agreement.memories
-        gone = ledger.deletions.ids() | ledger.forgotten.gone()
+        gone = ledger.deletions.ids() | ledger.forgotten.gone_ids()
         written = ledger.audit.memories() | ledger.changes.memories()
         missing = [id_ for id_ in written if not known.has(id_) and id_ not in gone]
         if not missing:
@@ -299,7 +299,7 @@ class Repair(Struct):
         """Return the documents of which rows are missing or wrong, each with its file."""
         agreement = self._agreement
         entries = self.base.store.ledger.files.entries(["done"])
-        blocked = self.base.store.ledger.deletions.blocked()
+        blocked = self.base.store.ledger.deletions.blocked_documents()
         of_documents = (e for e in entries if e.document_id and e.document_id not in blocked)
         places = {e.document_id: inbox_source(self.files, e) for e in of_documents}
         parts: dict[str, list[str]] = {}
@@ -342,7 +342,7 @@ class Repair(Struct):
     @property
     def _doubtful(self) -> Mapping[TableName, Sequence[LostRow]]:
         """The rows of files in which bytes have changed, so that any may be wrong."""
-        return self.verifier.doubtful(self.base.store.ledger.head())
+        return self.verifier.doubtful_rows(self.base.store.ledger.head())
 
     def _without_doubtful(self) -> None:
         """Let go of documents' rows of files that have changed where their own files give them.
@@ -463,7 +463,7 @@ class Repair(Struct):
 
     def _complete_forgetting(self) -> Iterator[Step]:
         """Complete what was to be forgotten and was cut off."""
-        unfinished = self.base.store.ledger.jobs.unfinished(FORGET)
+        unfinished = self.base.store.ledger.jobs.unfinished_jobs(FORGET)
         if not unfinished:
             return
         amount = format_count(len(unfinished), "forget")

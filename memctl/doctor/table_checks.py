@@ -145,7 +145,7 @@ def check_versions(examined: Examined) -> Iterator[Finding]:
             )
     yield from _check_named(examined)
     yield from _check_tags(examined)
-    unfinished = examined.ledger.jobs.unfinished(FORGET)
+    unfinished = examined.ledger.jobs.unfinished_jobs(FORGET)
     if unfinished and not is_written_to:
         message = (
             f"{format_count(len(unfinished), 'forget')} cut off: what went may still be in files"
@@ -175,7 +175,7 @@ def _check_named(examined: Examined) -> Iterator[Finding]:
     for name, head in named.items():
         if lost := _lost_tables(examined, head):
             yield damaged("snapshots", name, f"its {', '.join(lost)} cannot be opened")
-        elif files := examined.verifier.damaged(head):
+        elif files := examined.verifier.damaged_files(head):
             damage = f"{format_count(len(files), 'file')} of it damaged or gone"
             hint = f"let it go: memctl snapshot delete {name} -k {examined.layout.name}"
             yield damaged("snapshots", name, f"{damage}: it cannot be restored", hint)

@@ -124,7 +124,9 @@ class ConversationRecords(Struct, frozen=True):
     def _has_unfound(self, queries: Sequence[QueryDetail]) -> bool:
         """Return whether nothing was found for a question, in whatever knowledge base."""
         entries = (
-            self.ledger.queries.named(each.query_id) for each in queries if each.status == "nothing"
+            self.ledger.queries.find_by_id(each.query_id)
+            for each in queries
+            if each.status == "nothing"
         )
         return any(entry is not None and not entry.found for entry in entries)
 

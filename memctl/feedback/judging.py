@@ -106,7 +106,7 @@ class Judge(Struct, frozen=True):
     def has_question(self, query_id: str) -> bool:
         """Return whether a question is noted here, of which who judges may know."""
         self.log.flush()
-        found = self.store.ledger.queries.named(query_id)
+        found = self.store.ledger.queries.find_by_id(query_id)
         return found is not None and self.log.is_open(found)
 
     def judge_answer(
@@ -127,7 +127,7 @@ class Judge(Struct, frozen=True):
         ledger = self.store.ledger
         if not self.has_question(query_id):
             raise unknown_question(query_id)
-        entry, detail = ledger.queries.named(query_id), ledger.query_details.find(query_id)
+        entry, detail = ledger.queries.find_by_id(query_id), ledger.query_details.find(query_id)
         assert entry is not None
         if judgement.score is not None:
             self.log.judge(query_id, verdict_of(judgement.score), judgement.score)

@@ -256,7 +256,7 @@ class Forgetter:
 
     def pending(self) -> list[Job]:
         """Return the runs that have begun and are not complete."""
-        return self._store.ledger.jobs.unfinished(FORGET)
+        return self._store.ledger.jobs.unfinished_jobs(FORGET)
 
     @contextmanager
     def _alone(self, wait: float) -> Iterator[None]:
@@ -682,7 +682,7 @@ def erase_forgotten(
         ModelError: Vectors of what stays as it is cannot be made.
     """
     documents = memories = 0
-    for ids in in_portions(sorted(forgotten.gone())):
+    for ids in in_portions(sorted(forgotten.gone_ids())):
         first = col("id").is_in(ids) & (col("part") == 0)
         documents += transaction.snapshot().count("documents", first)
         for table in TABLES:
@@ -690,7 +690,7 @@ def erase_forgotten(
             erased = erase_rows(transaction, table, there, drop_orphans=False)
             memories += erased.counts.get("memories", 0)
     redacted: list[str] = []
-    for ids in in_portions(sorted(forgotten.blocked())):
+    for ids in in_portions(sorted(forgotten.blocked_ids())):
         first = col("id").is_in(ids) & (col("part") == 0)
         roots = sorted(transaction.snapshot().scan("documents", first, ["id"])["id"].to_pylist())
         _keep(transaction, now, roots, embedder)

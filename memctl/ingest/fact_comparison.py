@@ -246,7 +246,7 @@ class FactComparer:
                 comparisons.discard(set(waiting) - run.waiting.keys())  # these facts are gone
                 while problem is None and (batch := run.next_batch()):
                     beat()
-                    with self._store.ledger.replies.asking(_COMPARING):
+                    with self._store.ledger.replies.lock_key(_COMPARING):
                         compared_elsewhere = run.waiting.keys() - set(comparisons.pending())
                         run.stop_waiting(compared_elsewhere)
                         problem = self._compare(run, run.left_of(batch))

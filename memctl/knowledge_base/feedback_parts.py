@@ -70,7 +70,7 @@ class Judgements(Part):
 
     def has_session(self, session_id: str) -> bool:
         """Return whether there is a conversation of a name, of which the user may know."""
-        found = self._kb.store.ledger.sessions.named(session_id)
+        found = self._kb.store.ledger.sessions.find_by_name(session_id)
         return any(may_see(self._kb.program_config, each.namespace) for each in found)
 
     def judge_session(self, session_id: str, judgement: Judgement) -> Judged:
@@ -353,7 +353,7 @@ class Prompts(Part):
         kb = self._kb
         config = kb.program_config
         own = conversations_of(config.namespaces, config.user or DEFAULT_USER)
-        found = kb.store.ledger.sessions.named(session)
+        found = kb.store.ledger.sessions.find_by_name(session)
         places = [each.namespace for each in found if may_see(config, each.namespace)]
         return own if own in places or not places else places[0]
 

@@ -430,7 +430,7 @@ def similar_questions(
     found: dict[str, SimilarQuestion] = {}
     for place in np.argsort(-cosines, kind="stable"):
         query_id = vectors[place].query_id
-        entry, detail = ledger.queries.named(query_id), ledger.query_details.find(query_id)
+        entry, detail = ledger.queries.find_by_id(query_id), ledger.query_details.find(query_id)
         if entry is None or detail is None or not entry.question:
             continue
         if not is_open(entry):

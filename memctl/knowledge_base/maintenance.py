@@ -171,6 +171,8 @@ class Jobs(Part):
         kept: Sequence[str] = (),
         dry_run: bool,
     ) -> UndoReport:
+        from memctl.consolidation.job_undo import UndoReport
+
         return UndoReport(
             kb=self._kb.name,
             job=job.id,
@@ -329,7 +331,7 @@ class Vectors(Part):
         from memctl.memories.reembedding import require_cached_vectors
 
         store = self._kb.store
-        former = store.former()
+        former = store.former_embedder()
         if former is None:
             raise NotFoundError(
                 f"{self._kb.name!r} has had no other embedder", "there is no way back"
@@ -760,7 +762,7 @@ class Statistics(Part):
             if actor not in (None, user, own):
                 raise AccessRefused(f"{user} sees their own changes alone", f"--actor {user}")
             actor = own
-        return found.found(since, actor, about, -1 if limit is None else limit)
+        return found.search(since, actor, about, -1 if limit is None else limit)
 
     def model_usage(self) -> pa.Table:
         """Return what models used by day (UTC), task and model, the latest day first."""

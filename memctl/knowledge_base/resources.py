@@ -389,7 +389,7 @@ class Resources:
         Returns:
             What came of it; None where there was nothing to do, or it cannot be done now.
         """
-        if not self.store.ledger.jobs.unfinished(FORGET):
+        if not self.store.ledger.jobs.unfinished_jobs(FORGET):
             return None
         self.queries.drop_caches()
         return self.forgetter.complete()
@@ -534,6 +534,6 @@ def _with_current_embedder(
     The ledger decides.  A kb.toml that names the embedder before it was left by a change that was
     interrupted just after the switch, and is brought up to date.
     """
-    if store.embedder is None or (settings.embedder, settings.dimension) != store.former():
+    if store.embedder is None or (settings.embedder, settings.dimension) != store.former_embedder():
         return settings
     return follow_embedder(layout.settings, settings, store.embedder, store.dimension)

@@ -96,7 +96,7 @@ class Sessions(Part):
             require_seen(config, namespace)
         if namespace is None and user is None and config.user is not None:
             own = conversations_of(config.namespaces, config.user)
-            if self._kb.store.ledger.sessions.named(session_id, own):
+            if self._kb.store.ledger.sessions.find_by_name(session_id, own):
                 namespace = own
         return self._kb.conversations.find(
             session_id, namespace=namespace, user=user, sees=lambda place: may_see(config, place)
@@ -131,7 +131,7 @@ class Sessions(Part):
             require_seen(config, namespace)
         hidden = self._kb.settings.without_private(Filters(agent=config.agent)).private
         hidden = () if namespaces else hidden
-        found = self._kb.store.ledger.sessions.matching(
+        found = self._kb.store.ledger.sessions.search(
             user=user or config.user,
             namespaces=namespaces,
             without=hidden,
@@ -306,7 +306,7 @@ class Sessions(Part):
 
     def profile(self, user: str | None = None, agent: str | None = None) -> Profile | None:
         """Return what is known of a user in short; None where nothing is."""
-        return self._kb.profiles.shown(user, agent)
+        return self._kb.profiles.profile_to_show(user, agent)
 
     def profile_versions(
         self, user: str | None = None, agent: str | None = None

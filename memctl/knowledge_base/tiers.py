@@ -199,7 +199,7 @@ class Tiers(Part):
         kb = self._kb
         if kb.settings.private or not kb.settings.private_namespaces:
             return False
-        found = (each.namespace for each in kb.store.ledger.sessions.named(session))
+        found = (each.namespace for each in kb.store.ledger.sessions.find_by_name(session))
         return not {namespace, *found}.isdisjoint(kb.settings.private_namespaces)
 
     def _search(self, query: str, limit: int, user: str | None) -> Sequence[Hit]:

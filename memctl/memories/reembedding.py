@@ -89,7 +89,7 @@ def reembed(
             memories = before.count("memories")
             store.switch_vectors(transaction, made, EMBEDDED_COLUMNS, vector_keys, current)
             _require_found(before, transaction.snapshot(), made)
-        store.switched()
+        store.switch_embedder()
         made.drop()  # they are in the table now
     with suppress(LockedError):  # the other writer can do it as well
         store.upkeep(wait=0)
@@ -160,7 +160,9 @@ class VectorFilling:
 def _require_found(before: Snapshot, after: Snapshot, made: VectorCache) -> None:
     """Look up memories, as they are about to be, by the vectors that were made of their texts."""
     require_there(before, after, _JOB)
-    for batch in after.spread("memories", SAMPLED, EMBEDDED_COLUMNS).combine_chunks().to_batches():
+    for batch in (
+        after.spread_rows("memories", SAMPLED, EMBEDDED_COLUMNS).combine_chunks().to_batches()
+    ):
         require_found_by(after, _ids(batch), made.vectors(vector_keys(batch)), _JOB)
 
 

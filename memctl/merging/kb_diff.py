@@ -157,7 +157,7 @@ def _disagreements(kb: KnowledgeBase, ours: Snapshot, theirs: Snapshot) -> Itera
             yield Disagreement(
                 finding.headline,
                 finding.kind,
-                tuple(each.cited for each in finding.evidence if each.memory.id in here),
-                tuple(each.cited for each in finding.evidence if each.memory.id not in here),
+                tuple(each.citation for each in finding.evidence if each.memory.id in here),
+                tuple(each.citation for each in finding.evidence if each.memory.id not in here),
                 tuple(dict.fromkeys(ids)),
             )

@@ -32,7 +32,7 @@ _MINUTE = 60.0
 class ReplyCache(Protocol):
     """Replies by key."""
 
-    def asking(self, key: str, /) -> AbstractContextManager[object]:
+    def lock_key(self, key: str, /) -> AbstractContextManager[object]:
         """Keep others from asking for the same key meanwhile."""
         ...
 
@@ -44,7 +44,7 @@ class ReplyCache(Protocol):
         """Keep a reply."""
         ...
 
-    def together(self) -> AbstractContextManager[object]:
+    def write_together(self) -> AbstractContextManager[object]:
         """Keep what is kept inside in one step."""
         ...
 
@@ -129,21 +129,21 @@ class ModelAccount:
         Of several that ask the same at once, in this process or in others, one does and the rest
         wait for its reply.
         """
-        known = self.known(key, task, model)
+        known = self.kept_reply(key, task, model)
         if known is not None:
             return known
-        with self.asking(key):
-            known = self.known(key, task, model)
+        with self.lock_key(key):
+            known = self.kept_reply(key, task, model)
             if known is None:
                 known = ask()
                 self.keep(key, task, model, known)
         return known
 
-    def asking(self, key: str) -> AbstractContextManager[object]:
+    def lock_key(self, key: str) -> AbstractContextManager[object]:
         """Keep others from asking for the same key meanwhile."""
-        return self._cache.asking(key) if self._cache else nullcontext()
+        return self._cache.lock_key(key) if self._cache else nullcontext()
 
-    def known(self, key: str, task: Purpose, model: str) -> bytes | None:
+    def kept_reply(self, key: str, task: Purpose, model: str) -> bytes | None:
         """Return the reply to what was asked before, which costs nothing."""
         reply = self._cache.get(key) if self._cache else None
         if reply is not None:
@@ -158,9 +158,9 @@ class ModelAccount:
             reply = json.dumps(_without_secrets(json.loads(reply))).encode()
         self._cache.put(key, task, model, reply, self._clock())
 
-    def together(self) -> AbstractContextManager[object]:
+    def write_together(self) -> AbstractContextManager[object]:
         """Record and keep what is inside in one step: for many small replies."""
-        return self._replies.together() if self._replies else nullcontext()
+        return self._replies.write_together() if self._replies else nullcontext()
 
     @contextmanager
     def calling(

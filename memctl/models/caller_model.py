@@ -103,7 +103,7 @@ class CallerModel(ChatModel):
             self._exchange.used.add(id_)
             self._account.keep(key, self._task, self.name, given)
             return shape.model_validate_json(given)
-        if (known := self._account.known(key, self._task, self.name)) is not None:
+        if (known := self._account.kept_reply(key, self._task, self.name)) is not None:
             return shape.model_validate_json(known)
         self._exchange.wanted[id_] = WantedReply(
             id_, self._task, version, instructions, data, shape.model_json_schema()

@@ -87,7 +87,7 @@ class RemoteEmbedder(_RemoteModel):
         """
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         wanted = {text: n for n, text in enumerate(texts) if text.strip()}
-        with self._account.together():
+        with self._account.write_together():
             known = {text: self._cached_vector(text) for text in wanted}
         missing = [text for text, vector in known.items() if vector is None]
         parts = [missing[at : at + TEXTS_PER_CALL] for at in range(0, len(missing), TEXTS_PER_CALL)]
@@ -109,13 +109,13 @@ class RemoteEmbedder(_RemoteModel):
     def _embedded_once(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Ask, or wait for another process that asks the same now, as one that takes in the same
         files does."""
-        with self._account.asking(self._key("\0".join(texts))):
+        with self._account.lock_key(self._key("\0".join(texts))):
             kept = [self._cached_vector(text) for text in texts]
             known = [vector for vector in kept if vector is not None]
             return np.stack(known) if len(known) == len(texts) else self._embed_batch(texts)
 
     def _cached_vector(self, text: str) -> NDArray[np.float32] | None:
-        kept = self._account.known(self._key(text), "embed", self.name)
+        kept = self._account.kept_reply(self._key(text), "embed", self.name)
         if kept is None or len(kept) != 2 * self.dimension:
             return None
         return np.frombuffer(kept, dtype=np.float16).astype(np.float32)
@@ -132,7 +132,7 @@ class RemoteEmbedder(_RemoteModel):
         ordered = sorted(reply.data, key=lambda item: item.index)
         rows = self._check_vectors([item.embedding for item in ordered], len(texts))
         kept = rows.astype(np.float16)  # given so the first time too: a question finds the same
-        with self._account.together():
+        with self._account.write_together():
             for text, row in zip(texts, kept, strict=True):
                 self._account.keep(self._key(text), "embed", self.name, row.tobytes())
         return kept.astype(np.float32)

@@ -206,7 +206,7 @@ class QueryLog:
         return self._judge(query_id, None, None)
 
     def _judge(self, query_id: str, verdict: Verdict | None, score: float | None) -> bool:
-        known = self._ledger.queries.named(query_id)
+        known = self._ledger.queries.find_by_id(query_id)
         if known is None or not self.is_open(known):
             return False
         if not self._ledger.queries.judge(query_id, verdict):

@@ -238,7 +238,7 @@ class QueryService:
         agent = agent or context.config.agent or ""
         filters = self._within_reach(filters)
         is_shown = not any(place in target.settings.private_namespaces for target in targets)
-        found = (target.store.ledger.profiles.shown(place, agent) for target in targets)
+        found = (target.store.ledger.profiles.profile_to_show(place, agent) for target in targets)
         profiles = [profile for profile in found if profile is not None and is_shown]
         standing = standing_context(
             context.snapshots(),

@@ -84,7 +84,7 @@ class QuerySession(Struct, frozen=True, dict=True):
         )
         outcome = self._search_message(question.text, search)
         outcome = self._with_relevance(outcome, options.threshold)
-        answer, hits, failures = None, outcome.listed, outcome.failures
+        answer, hits, failures = None, outcome.hits_to_show, outcome.failures
         if options.answer:
             from memctl.search.answering.evidence_sentences import rank_hits
 
@@ -246,7 +246,7 @@ class QuerySession(Struct, frozen=True, dict=True):
         least = self.search_context.config.query.threshold if threshold is None else threshold
         if not 0 <= least <= 1:
             raise UsageError(f"no such threshold: {least:g}", "0 to 1; 0.7 is clearly relevant")
-        judged = outcome.judged()
+        judged = outcome.with_relevance()
         return judged.above(least) if least else judged
 
     def _answer(

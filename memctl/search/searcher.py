@@ -215,7 +215,7 @@ class Searcher:
         reformulate: Reformulate | None = None,
         corpus: Corpus | None = None,
     ) -> None:
-        self._held = sources  # so that none of their table versions is pruned meanwhile
+        self._snapshots = sources  # so that none of their table versions is pruned meanwhile
         self._corpus = corpus or Corpus(sources, clock)
         self._sources = self._corpus.sources
         self._question_vectors = QuestionVectors(self._sources, embedders)

@@ -214,7 +214,7 @@ class AccessGuard:
             return None
         if not self._has_token(headers):
             if not self._has_cookie(headers):
-                return _unauthorized()
+                return _unauthorized_reply()
             if method not in _SAFE_METHODS and origin is None:
                 return error_reply(403, "a page that changes something says where it is from")
         return self._body_refusal(method, headers, is_page=self._has_cookie(headers))
@@ -323,7 +323,7 @@ def _too_big(most: int) -> JSONResponse:
     return error_reply(413, _too_big_text(most), _BIG_HINT)
 
 
-def _unauthorized() -> JSONResponse:
+def _unauthorized_reply() -> JSONResponse:
     reply = error_reply(
         401,
         "no token, or a wrong one",

@@ -30,7 +30,7 @@ from memctl.server.http_endpoints import (
     check_arguments,
     with_kb,
 )
-from memctl.server.http_routes import PageParameters, reading
+from memctl.server.http_routes import PageParameters, require_knowledge_base
 from memctl.server.http_uploads import (
     IngestParameters,
     ingest_reply,
@@ -94,7 +94,7 @@ def _consolidate(context: OperationContext, _: NamedKb, __: Place) -> object:
 
 
 def _named_memories(context: OperationContext, asked: PageParameters, _: Place) -> object:
-    base = reading(context)
+    base = require_knowledge_base(context)
     filters = Filters(levels=("memory", "evidence"))
     rows = base.memories.list(filters, limit=asked.limit, offset=asked.offset)
     found = [
@@ -105,7 +105,7 @@ def _named_memories(context: OperationContext, asked: PageParameters, _: Place) 
 
 
 def _named_insights(context: OperationContext, asked: PageParameters, _: Place) -> object:
-    base = reading(context)
+    base = require_knowledge_base(context)
     rows = base.insights.list(limit=asked.limit, offset=asked.offset)
     found = [
         {**row, "kb_name": base.name, "insight": row["text"], "memory_ids": row["source_ids"]}
@@ -351,7 +351,10 @@ async def _agent_upload(request: Request) -> Response:
         """Reply with what became of the one document."""
         outcome = report.outcomes[0]
         view = calls.carry_out(
-            caller, lambda context: reading(context).documents.get(outcome.document_id or "")
+            caller,
+            lambda context: require_knowledge_base(context).documents.get(
+                outcome.document_id or ""
+            ),
         )
         document = view.document
         passages = [each for each in view.memories if each.level == "evidence"]

@@ -101,10 +101,10 @@ def create_app(home: Home, settings: ServeSettings) -> Starlette:
         ],
         middleware=middleware,
         exception_handlers={
-            MemctlError: _failed,
-            HTTPException: _failed,
-            ClientDisconnect: _failed,
-            Exception: _failed,
+            MemctlError: _failure_page,
+            HTTPException: _failure_page,
+            ClientDisconnect: _failure_page,
+            Exception: _failure_page,
         },
         lifespan=lifespan,
     )
@@ -131,7 +131,7 @@ def _routes() -> Sequence[BaseRoute]:
     )
 
 
-def _failed(request: Request, error: Exception) -> Response:
+def _failure_page(request: Request, error: Exception) -> Response:
     return as_page(request.headers.get("accept", ""), failure_reply(request, error))
 
 

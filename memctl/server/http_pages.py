@@ -65,14 +65,14 @@ def _mentions(context: OperationContext, asked: PageRows, place: Place) -> Listi
     return _listing(unlinked_mentions(context, _page(asked, place)).unlinked_mentions)
 
 
-def _related(context: OperationContext, asked: RelatedRows, place: Place) -> Listing:
+def _related_listing(context: OperationContext, asked: RelatedRows, place: Place) -> Listing:
     wanted = RelatedParameters(
         document_id=place["id"], namespace=asked.namespace, limit=asked.limit
     )
     return _listing(related_pages(context, wanted).related_pages)
 
 
-def _missing(context: OperationContext, asked: LinksParameters, _: Place) -> Listing:
+def _missing_listing(context: OperationContext, asked: LinksParameters, _: Place) -> Listing:
     return _listing(missing_links(context, asked).missing)
 
 
@@ -80,7 +80,7 @@ def _check(context: OperationContext, asked: LinksParameters, _: Place) -> objec
     return check_links(context, asked)
 
 
-def _wrapped(name: str, rows: Rows) -> Callable[[OperationContext, Any, Place], object]:
+def _wrap_rows(name: str, rows: Rows) -> Callable[[OperationContext, Any, Place], object]:
     """Return an endpoint's function that wraps its rows as programs of a wiki expect them."""
 
     def run(context: OperationContext, asked: Any, place: Place) -> object:
@@ -121,11 +121,11 @@ PAGES: tuple[Endpoint, ...] = (
         _mentions, PageRows, operation="unlinked_mentions",
     ),
     Endpoint(
-        "GET", f"{_DOCUMENT}/related", "List the documents that are like one.", _related,
+        "GET", f"{_DOCUMENT}/related", "List the documents that are like one.", _related_listing,
         RelatedRows, operation="related_pages",
     ),
     Endpoint(
-        "GET", f"{_KB}/links/missing", "List the names that no document has.", _missing,
+        "GET", f"{_KB}/links/missing", "List the names that no document has.", _missing_listing,
         LinksParameters, operation="missing_links",
     ),
     Endpoint(
@@ -134,15 +134,15 @@ PAGES: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "GET", f"{_WIKI}/backlinks", "List the pages that link to one.",
-        _wrapped("backlinks", _backlinks), PageRows, operation="backlinks",
+        _wrap_rows("backlinks", _backlinks), PageRows, operation="backlinks",
     ),
     Endpoint(
         "GET", f"{_WIKI}/unlinked_mentions", "List the pages that name one without a link.",
-        _wrapped("unlinked_mentions", _mentions), PageRows, operation="unlinked_mentions",
+        _wrap_rows("unlinked_mentions", _mentions), PageRows, operation="unlinked_mentions",
     ),
     Endpoint(
         "GET", f"{_WIKI}/related_pages", "List the pages that are like one.",
-        _wrapped("related_pages", _related), RelatedRows, operation="related_pages",
+        _wrap_rows("related_pages", _related_listing), RelatedRows, operation="related_pages",
     ),
     Endpoint(
         "POST", f"{_WIKI}/extract_links", "List what a page links to.", _extract, Forced,

@@ -149,7 +149,7 @@ def page_of(rows: Sequence[Any], asked: PageParameters) -> Listing:
     return Listing(rows[asked.offset : end], len(rows), asked.offset)
 
 
-def reading(context: OperationContext) -> KnowledgeBase:
+def require_knowledge_base(context: OperationContext) -> KnowledgeBase:
     """Return the one knowledge base that a path names, to read."""
     return context.reading()[0]
 
@@ -276,7 +276,7 @@ class MemoryChanges(Struct, frozen=True, kw_only=True):
 
 
 def _list_memories(context: OperationContext, asked: MemoryPage, _: Place) -> Listing:
-    base, filters = reading(context), filters_of(context, asked)
+    base, filters = require_knowledge_base(context), filters_of(context, asked)
     rows = base.memories.list(
         filters, limit=asked.limit, offset=asked.offset, sort=asked.sort, descending=asked.desc
     )
@@ -284,7 +284,7 @@ def _list_memories(context: OperationContext, asked: MemoryPage, _: Place) -> Li
 
 
 def _list_insights(context: OperationContext, asked: MemoryPage, _: Place) -> Listing:
-    base, filters = reading(context), filters_of(context, asked)
+    base, filters = require_knowledge_base(context), filters_of(context, asked)
     rows = base.insights.list(
         filters, limit=asked.limit, offset=asked.offset, sort=asked.sort, descending=asked.desc
     )
@@ -310,7 +310,7 @@ def _add_memory(context: OperationContext, asked: NewMemory, _: Place) -> object
 
 
 def _show_memory(context: OperationContext, _: object, place: Place) -> Tagged:
-    view = reading(context).memories.get(place["id"])
+    view = require_knowledge_base(context).memories.get(place["id"])
     return Tagged(view, view.memory.id)
 
 
@@ -337,14 +337,14 @@ def _newest(view: MemoryView) -> str:
 
 
 def _memory_history(context: OperationContext, asked: PageParameters, place: Place) -> Listing:
-    return page_of(reading(context).memories.get(place["id"]).history, asked)
+    return page_of(require_knowledge_base(context).memories.get(place["id"]).history, asked)
 
 
 # --- documents ------------------------------------------------------------------------------------
 
 
 def _list_documents(context: OperationContext, asked: DocumentPage, _: Place) -> Listing:
-    base, filters = reading(context), filters_of(context, asked)
+    base, filters = require_knowledge_base(context), filters_of(context, asked)
     rows = base.documents.list(
         filters,
         incomplete=asked.incomplete,
@@ -358,7 +358,7 @@ def _list_documents(context: OperationContext, asked: DocumentPage, _: Place) ->
 
 
 def _show_document(context: OperationContext, _: object, place: Place) -> Tagged:
-    view = reading(context).documents.get(place["id"])
+    view = require_knowledge_base(context).documents.get(place["id"])
     return Tagged(view, document_tag(view.document))
 
 
@@ -547,7 +547,7 @@ class GraphQuestion(GraphParameters, frozen=True, kw_only=True):
 
 
 def _view(context: OperationContext, asked: GraphParameters) -> GraphView:
-    return reading(context).graph.view(Filters(namespaces=asked.namespaces))
+    return require_knowledge_base(context).graph.view(Filters(namespaces=asked.namespaces))
 
 
 def _graph(context: OperationContext, asked: GraphParameters, _: Place) -> object:
@@ -584,7 +584,7 @@ class UndoParameters(Struct, frozen=True, kw_only=True):
 
 
 def _jobs(context: OperationContext, asked: PageParameters, _: Place) -> Listing:
-    return page_of(reading(context).jobs.list(), asked)
+    return page_of(require_knowledge_base(context).jobs.list(), asked)
 
 
 def _undo(context: OperationContext, asked: UndoParameters, place: Place) -> object:
@@ -693,7 +693,9 @@ def _end_session(context: OperationContext, asked: SessionEnd, place: Place) -> 
 
 def _profile(context: OperationContext, _: object, __: Place) -> object:
     identity = context.identity
-    return reading(context).sessions.profile(identity.user or DEFAULT_USER, identity.agent)
+    return require_knowledge_base(context).sessions.profile(
+        identity.user or DEFAULT_USER, identity.agent
+    )
 
 
 def _memory_file(context: OperationContext, asked: MemoryFileParameters, _: Place) -> object:

@@ -163,7 +163,7 @@ def serve(home: Home, options: ServerOptions, announce: Announce) -> None:
         token_file = options.token_file or folder / "token"
         rules = AccessRules(load_token(token_file), options.host, origins, logins=Logins())
         app = create_app(home, ServeSettings(rules, options.kbs, options.read_only, options.proxy))
-        with _listening(options) as listener:
+        with _listening_socket(options) as listener:
             url = _url(listener)
             login = f"{url}/login?code={rules.logins.new_code()}"
             address = ServerAddress(os.getpid(), url, token_file.absolute(), options.socket, login)
@@ -210,7 +210,7 @@ def _config(app: Any) -> uvicorn.Config:
 
 
 @contextmanager
-def _listening(options: ServerOptions) -> Iterator[socket.socket]:
+def _listening_socket(options: ServerOptions) -> Iterator[socket.socket]:
     """Give a socket that listens; a Unix socket is its owner's alone, and removed afterwards.
 
     Raises:

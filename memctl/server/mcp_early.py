@@ -61,22 +61,22 @@ def answer_early(arguments: list[str], *, chooses: bool) -> None:
     ).start()
 
 
-def _relay(source: int, target: int, has_manifest: bool, held: bytes) -> None:
+def _relay(source: int, target: int, has_manifest: bool, buffer: bytes) -> None:
     """Answer what can be; pass on the first line that cannot be, and all that follows."""
     is_early, is_open = True, True
     try:
         while is_open:
-            while is_early and b"\n" in held:
-                line, _, rest = held.partition(b"\n")
+            while is_early and b"\n" in buffer:
+                line, _, rest = buffer.partition(b"\n")
                 is_early = _answer(line, has_manifest)
-                held = rest if is_early else held
-            if not is_early or len(held) > _PIECE:
+                buffer = rest if is_early else buffer
+            if not is_early or len(buffer) > _PIECE:
                 is_early = False
-                _write_all(target, held)
-                held = b""
+                _write_all(target, buffer)
+                buffer = b""
             piece = os.read(source, _PIECE)
-            held, is_open = held + piece, bool(piece)
-        _write_all(target, held)
+            buffer, is_open = buffer + piece, bool(piece)
+        _write_all(target, buffer)
     except OSError:  # the client or the program has gone
         pass
     finally:

@@ -57,15 +57,17 @@ def get_prompt(context: OperationContext, params: Mapping[str, Any]) -> Message:
     Raises:
         ProtocolError: There is no such prompt, or an argument is missing or none of its.
     """
-    named = {prompt.name: prompt for prompt in PROMPTS}
-    prompt = named.get(str(params.get("name")))
+    prompts = {prompt.name: prompt for prompt in PROMPTS}
+    prompt = prompts.get(str(params.get("name")))
     if prompt is None:
-        raise ProtocolError(INVALID_PARAMS, f"there are the prompts {', '.join(named)}")
-    given = params.get("arguments") or {}
-    if not isinstance(given, dict) or not all(isinstance(each, str) for each in given.values()):
+        raise ProtocolError(INVALID_PARAMS, f"there are the prompts {', '.join(prompts)}")
+    arguments = params.get("arguments") or {}
+    if not isinstance(arguments, dict) or not all(
+        isinstance(each, str) for each in arguments.values()
+    ):
         raise ProtocolError(INVALID_PARAMS, "the arguments of a prompt are texts")
-    missing = [name for name in sorted(prompt.required) if not given.get(name, "").strip()]
-    if missing or not given.keys() <= prompt.arguments.keys():
+    missing = [name for name in sorted(prompt.required) if not arguments.get(name, "").strip()]
+    if missing or not arguments.keys() <= prompt.arguments.keys():
         raise ProtocolError(
             INVALID_PARAMS,
             f"{prompt.name} takes {', '.join(prompt.arguments)}"
@@ -75,7 +77,7 @@ def get_prompt(context: OperationContext, params: Mapping[str, Any]) -> Message:
         "description": prompt.description,
         "messages": [
             {"role": role, "content": {"type": "text", "text": text}}
-            for role, text in prompt.messages(context, given)
+            for role, text in prompt.messages(context, arguments)
         ],
     }
 
@@ -86,7 +88,7 @@ def _recall(context: OperationContext, given: Arguments) -> list[tuple[str, str]
     return [("user", f"{fenced([known])}\n\nAnswer from that, and cite by [n]: {question}")]
 
 
-def _standing(context: OperationContext, given: Arguments) -> list[tuple[str, str]]:
+def _standing_context(context: OperationContext, given: Arguments) -> list[tuple[str, str]]:
     budget = given.get("budget", "").strip()
     if budget and not (budget.isdecimal() and 16 <= int(budget) <= 20_000):
         raise ProtocolError(INVALID_PARAMS, "budget is a number of tokens from 16 to 20000")
@@ -126,7 +128,7 @@ PROMPTS = (
         "What to know without a question: profile, what is important, what changed.",
         {"budget": "At most this many tokens; 1000 by default."},
         frozenset(),
-        _standing,
+        _standing_context,
     ),
     McpPrompt(
         "session_prompt",

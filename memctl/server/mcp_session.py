@@ -53,7 +53,7 @@ def _drop(_: Message) -> None:
     """Drop messages that cannot be sent between request and response."""
 
 
-def _never() -> bool:
+def _is_never_cancelled() -> bool:
     return False
 
 
@@ -84,7 +84,7 @@ class McpSession:
         self._tools = tools
         self._send = send
         self._watched: dict[str, str] = {}
-        self._is_cancelled = _never
+        self._is_cancelled = _is_never_cancelled
         self._methods: dict[str, Callable[[Mapping[str, Any]], Message]] = {
             "tools/list": lambda _: {"tools": [tool.definition() for tool in tools.values()]},
             "tools/call": self._call,
@@ -101,7 +101,9 @@ class McpSession:
             "logging/setLevel": lambda _: {},
         }
 
-    def answer(self, request: Message, is_cancelled: Callable[[], bool] = _never) -> Message:
+    def answer(
+        self, request: Message, is_cancelled: Callable[[], bool] = _is_never_cancelled
+    ) -> Message:
         """Carry out a request, and return the response to it.
 
         Args:

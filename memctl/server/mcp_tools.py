@@ -68,14 +68,14 @@ class McpTool(Struct, frozen=True):
     def definition(self) -> JsonObject:
         """Return its entry in the manifest."""
         schema = parameter_schema(self.operation.parameters)
-        properties = _some(schema["properties"], self.parameters)
+        properties = _select_properties(schema["properties"], self.parameters)
         taken: JsonObject = {
             "type": "object",
-            "properties": {key: _short(key, each) for key, each in properties.items()},
+            "properties": {key: _shorten_schema(key, each) for key, each in properties.items()},
         }
         if schema["required"]:
             taken["required"] = schema["required"]
-        given = _some(result_schema(self.operation.result)["properties"], self.results)
+        given = _select_properties(result_schema(self.operation.result)["properties"], self.results)
         return {
             "name": self.name,
             "description": self.operation.description,
@@ -97,11 +97,11 @@ class McpTool(Struct, frozen=True):
         }
 
 
-def _some(properties: JsonObject, names: tuple[str, ...] | None) -> JsonObject:
+def _select_properties(properties: JsonObject, names: tuple[str, ...] | None) -> JsonObject:
     return properties if names is None else {name: properties[name] for name in names}
 
 
-def _short(key: str, schema: JsonObject) -> JsonObject:
+def _shorten_schema(key: str, schema: JsonObject) -> JsonObject:
     """Return the schema of a parameter without its bounds, and where its name says all, no more."""
     left_out = {"minimum", "maximum", *(["description"] if key in _SELF_EXPLAINING else [])}
     return {name: value for name, value in schema.items() if name not in left_out}

@@ -105,7 +105,7 @@ class _Exchange(Struct):
     """One request that is passed on, and what is to be remembered of it."""
 
     body: bytes
-    said: TranscriptTurn | None = None
+    user_turn: TranscriptTurn | None = None
     """What the user says in it; None where a tool or the model goes on."""
     session: str = ""
     reply: bytearray = field(default_factory=bytearray)
@@ -151,7 +151,7 @@ class Proxy:
             if name.lower().decode("latin-1") not in _HOP_BY_HOP | _NOT_PASSED
         ]
         response = StreamingResponse(
-            self._passed(reply, exchange),
+            self._pass_on(reply, exchange),
             reply.status_code,
             background=BackgroundTask(_remember, request, exchange, reply),
         )
@@ -176,11 +176,11 @@ class Proxy:
             kept.append(("authorization", f"Bearer {self._settings.key}"))
         return kept
 
-    async def _passed(self, reply: httpx.Response, exchange: _Exchange) -> AsyncIterator[bytes]:
+    async def _pass_on(self, reply: httpx.Response, exchange: _Exchange) -> AsyncIterator[bytes]:
         """Yield a reply as it comes, byte for byte, and keep what is to be remembered of it."""
         async with aclosing(reply):
             async for piece in reply.aiter_raw():
-                if exchange.said is not None and exchange.is_whole:
+                if exchange.user_turn is not None and exchange.is_whole:
                     exchange.reply += piece
                     exchange.is_whole = len(exchange.reply) <= _MOST_REPLY_BYTES
                 yield piece
@@ -189,9 +189,9 @@ class Proxy:
 
     async def _remind(self, request: Request, exchange: _Exchange) -> Outcome:
         """Append what memory has to say to the latest message of the user."""
-        if exchange.said is None:
+        if exchange.user_turn is None:
             return "skipped"
-        message = exchange.said.content
+        message = exchange.user_turn.content
 
         def ask(context: OperationContext) -> str:
             """Ask memory."""
@@ -247,7 +247,7 @@ def _read(exchange: _Exchange, request: Request) -> None:
         return
     exchange.session = request.headers.get("x-memctl-session") or _name_of(messages)
     number = sum(1 for each in messages if isinstance(each, dict) and each.get("role") == "user")
-    exchange.said = TranscriptTurn(_id(number, "user", text), "user", text, None)
+    exchange.user_turn = TranscriptTurn(_id(number, "user", text), "user", text, None)
 
 
 def _text_of(content: object) -> str:
@@ -294,9 +294,13 @@ def _with_memory(body: bytes, text: str) -> bytes:
 
 async def _remember(request: Request, exchange: _Exchange, reply: httpx.Response) -> None:
     """Add both sides to the conversation; what goes wrong is logged, and the client is served."""
-    if exchange.said is None or calls_of(request).read_only or reply.status_code != httpx.codes.OK:
+    if (
+        exchange.user_turn is None
+        or calls_of(request).read_only
+        or reply.status_code != httpx.codes.OK
+    ):
         return
-    said = exchange.said
+    said = exchange.user_turn
     turns = [said]
     answer = _reply_text(exchange, reply.headers) if exchange.is_whole else ""
     if answer:

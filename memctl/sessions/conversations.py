@@ -147,7 +147,7 @@ class Conversations(Struct, frozen=True):
         """
         if user is not None and namespace is None:
             namespace = conversations_of(self.namespaces, user)
-        named = self.ledger.sessions.named(self.name_of(session_id), namespace)
+        named = self.ledger.sessions.find_by_name(self.name_of(session_id), namespace)
         found = [each for each in named if sees(each.namespace)]
         if len(found) > 1:
             where = ", ".join(each.namespace for each in found[:_MOST_NAMED])
@@ -155,7 +155,7 @@ class Conversations(Struct, frozen=True):
                 f"several namespaces have a session {session_id!r}", f"say --namespace: {where}"
             )
         if not found:
-            latest = (e for e in self.ledger.sessions.matching(limit=-1) if sees(e.namespace))
+            latest = (e for e in self.ledger.sessions.search(limit=-1) if sees(e.namespace))
             there = [each.session_id for each in islice(latest, _MOST_NAMED)]
             hint = f"memctl session start --id {session_id} begins it"
             if there:
@@ -277,7 +277,7 @@ class Conversations(Struct, frozen=True):
         while True:
             said = f"{namespace}\0{now.isoformat()}\0{number}"
             name = f"{now:%Y%m%d-%H%M%S}-{hashlib.sha256(said.encode()).hexdigest()[:6]}"
-            if not self.ledger.sessions.named(name):
+            if not self.ledger.sessions.find_by_name(name):
                 return name
             number += 1
 

@@ -211,7 +211,7 @@ class Folding(Struct, frozen=True):
         return True
 
     def _take_over(self, pending: Sequence[Turn], progress: ProgressListener | None) -> Folded:
-        groups = list(_grouped(pending))
+        groups = list(_group_turns(pending))
         numbers = self._next_parts({document_of(turns[0]) for turns in groups})
         parts = []
         for place, turns in enumerate(groups):
@@ -271,10 +271,10 @@ class Folding(Struct, frozen=True):
         """Return what is kept of a turn because its user asks for it; None for nothing."""
         if turn.sender not in TRIGGERING:
             return None
-        earlier = (each.content for each in self._earlier(turn))
+        earlier = (each.content for each in self._earlier_messages(turn))
         return kept_statement(turn.content, earlier, self.triggers)
 
-    def _earlier(self, turn: Turn) -> Iterator[Turn]:
+    def _earlier_messages(self, turn: Turn) -> Iterator[Turn]:
         """Yield the turns before one, the latest first."""
         before = self._previous(turn)
         while before is not None:
@@ -286,7 +286,9 @@ class Folding(Struct, frozen=True):
         kept = [self.kept_statement(turn) for turn in turns]
         for place, statement in enumerate(kept):
             if statement is not None and statement.from_previous and statement.steps > place:
-                before = next(islice(self._earlier(turns[0]), statement.steps - place - 1, None))
+                before = next(
+                    islice(self._earlier_messages(turns[0]), statement.steps - place - 1, None)
+                )
                 kept[place] = replace(statement, evidence=self._evidence(before))
         return kept
 
@@ -355,15 +357,15 @@ def text_of(
     missing: dict[str, None] = {}
     length = 0
     for turn, statement in zip_longest(turns, kept):
-        said = storable_text(turn.content).strip()
+        text = storable_text(turn.content).strip()
         if turn.media and read is not None:
-            found, lacks = read(turn)
-            said = f"{said}\n{found}".strip()
+            media_text, lacks = read(turn)
+            text = f"{text}\n{media_text}".strip()
             missing |= dict.fromkeys(lacks)
         segments.append(
             Segment(
                 length,
-                length + len(said),
+                length + len(text),
                 "turn",
                 speaker=turn.sender or None,
                 said_at=turn.at,
@@ -373,7 +375,7 @@ def text_of(
                 kept=statement,
             )
         )
-        pieces.append(f"{said}\n\n")
+        pieces.append(f"{text}\n\n")
         length += len(pieces[-1])
     return SourceText(
         "".join(pieces),
@@ -413,7 +415,7 @@ def source_of(session_id: str) -> str:
     return f"session:{session_id}"
 
 
-def _grouped(turns: Iterable[Turn]) -> Iterator[list[Turn]]:
+def _group_turns(turns: Iterable[Turn]) -> Iterator[list[Turn]]:
     """Put turns together that follow each other in one conversation and are labelled alike."""
     group: list[Turn] = []
     size = 0
@@ -468,7 +470,7 @@ def without_echo(ledger: Ledger, text: str, at: datetime, *, by_user: bool) -> s
     """
     lines = text.splitlines(keepends=True)
     found = {_digest(said) for line in lines for _, _, said in _sentences(line)}
-    known = ledger.injected.known(found, at - REMEMBERED) if found else frozenset()
+    known = ledger.injected.injected_since(found, at - REMEMBERED) if found else frozenset()
     if not known:
         return text
     return "".join(

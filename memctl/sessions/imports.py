@@ -63,10 +63,10 @@ class Imported(Struct, frozen=True):
                     raise UnreadableSource(why, "check the path")
                 yield from self._of_file(path, name)
             except MemctlError as error:
-                yield _failed(name, error.message, error.hint, type(error).__name__)
+                yield _failed_outcome(name, error.message, error.hint, type(error).__name__)
             except OSError as error:
                 why = f"cannot read {display_path(name)}: {os_error_reason(error)}"
-                yield _failed(name, why, os_error_hint(error), type(error).__name__)
+                yield _failed_outcome(name, why, os_error_hint(error), type(error).__name__)
 
     # --- inside ---
 
@@ -124,7 +124,9 @@ class Imported(Struct, frozen=True):
         for text in self.readers.read(path):
             session = text.unit.key if text.unit is not None else path.stem
             if text.unit is not None and text.unit.problem:
-                yield _failed(f"{name}!/{session}", text.unit.problem, text.unit.hint, "BadRecord")
+                yield _failed_outcome(
+                    f"{name}!/{session}", text.unit.problem, text.unit.hint, "BadRecord"
+                )
             for number, segment in enumerate(text.segments):
                 if segment.kind == "turn":
                     found = True
@@ -325,5 +327,5 @@ def _bad(name: str, number: int, why: str) -> FileOutcome:
     )  # fmt: skip
 
 
-def _failed(name: str, why: str, hint: str, error: str) -> FileOutcome:
+def _failed_outcome(name: str, why: str, hint: str, error: str) -> FileOutcome:
     return FileOutcome(name, "failed", reason=why, hint=hint, error=error)

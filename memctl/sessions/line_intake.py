@@ -34,7 +34,7 @@ _PASSAGE = "passage"
 """The type of a line that is a document, though it names a conversation."""
 
 
-class _Known(Struct):
+class _SessionTurns(Struct):
     """What a conversation has already."""
 
     session: Session
@@ -76,7 +76,7 @@ class WritableLines(Struct):
     config: Config
     next: Source | None = None
     """The line that the last part ended before: its namespace has to be made private first."""
-    _known: dict[str, MemctlError | None] = field(default_factory=dict)
+    _failures: dict[str, MemctlError | None] = field(default_factory=dict)
     """Why lines of a namespace fail; None where they don't."""
 
     def all(self) -> Iterator[SourceOrFailure]:
@@ -107,18 +107,18 @@ class WritableLines(Struct):
 
     def refuse(self, namespace: str, error: MemctlError) -> None:
         """Let lines of a namespace fail."""
-        self._known[namespace] = error
+        self._failures[namespace] = error
 
     def _error(self, source: Source) -> MemctlError | None:
         if source.line is None:
             return None
-        if source.namespace not in self._known:
-            self._known[source.namespace] = None
+        if source.namespace not in self._failures:
+            self._failures[source.namespace] = None
             try:
                 require_seen(self.config, source.namespace)
             except AccessRefused as error:
-                self._known[source.namespace] = error
-        return self._known[source.namespace]
+                self._failures[source.namespace] = error
+        return self._failures[source.namespace]
 
 
 class TurnLines(Struct):
@@ -134,7 +134,7 @@ class TurnLines(Struct):
     added: int = 0
     changed: list[tuple[Turn, Turn]] = field(default_factory=list)
     """Turns of the ledger that say something else now, each with what: see ``Folding.change``."""
-    _known: dict[SessionKey, _Known] = field(default_factory=dict)
+    _sessions: dict[SessionKey, _SessionTurns] = field(default_factory=dict)
 
     def divert(self, sources: Iterable[SourceOrFailure]) -> Iterator[SourceOrFailure]:
         """Yield the sources that are no turns, and outcomes of turns that are there already."""
@@ -162,12 +162,12 @@ class TurnLines(Struct):
     @property
     def sessions(self) -> tuple[str, ...]:
         """The names of the conversations that the turns belong to."""
-        return tuple(dict.fromkeys(session for _, session in self._known))
+        return tuple(dict.fromkeys(session for _, session in self._sessions))
 
     @property
     def namespaces(self) -> tuple[str, ...]:
         """The namespaces of those conversations."""
-        return tuple(dict.fromkeys(namespace for namespace, _ in self._known))
+        return tuple(dict.fromkeys(namespace for namespace, _ in self._sessions))
 
     # --- inside ---
 
@@ -175,27 +175,27 @@ class TurnLines(Struct):
         if not sources:
             return
         ledger = self.conversations.ledger
-        left: list[SourceOrFailure] = []
+        outcomes: list[SourceOrFailure] = []
         if self.dry_run:
             for source in sources:
-                left += self._judge(source, [])
-            yield from left
+                outcomes += self._judge(source, [])
+            yield from outcomes
             return
         with ledger.transaction():
             new: list[Turn] = []
             for source in sources:
-                left += self._judge(source, new)
+                outcomes += self._judge(source, new)
             ledger.turns.save(*new)
             self._continue(new)
         self.added += len(new)
-        yield from left
+        yield from outcomes
 
     def _continue(self, new: Sequence[Turn]) -> None:
         by_session: dict[SessionKey, list[Turn]] = {}
         for turn in new:
             by_session.setdefault((turn.namespace, turn.session_id), []).append(turn)
         for key, turns in by_session.items():
-            known = self._known[key]
+            known = self._sessions[key]
             known.session = with_turns(known.session, turns)
             title = known.session.title or next((t.title for t in turns if t.title), "")
             known.session = replace(known.session, title=title)
@@ -207,25 +207,25 @@ class TurnLines(Struct):
             turn = self._turn(source)
         except UsageError as error:
             return [_refusal(source, error)]
-        known = self._of(turn)
+        session_turns = self._of(turn)
         if turn.external_id is not None:
-            there = known.by_id.get(turn.external_id)
-            if there is not None and _digest(there) == _digest(turn):
+            stored = session_turns.by_id.get(turn.external_id)
+            if stored is not None and _digest(stored) == _digest(turn):
                 return [known_outcome(source, document_of(turn))]
-            if there is not None:
-                changed = replace(turn, turn=there.turn)
-                self.changed.append((there, changed))
-                known.add(changed, is_claimed=True)
+            if stored is not None:
+                changed = replace(turn, turn=stored.turn)
+                self.changed.append((stored, changed))
+                session_turns.add(changed, is_claimed=True)
                 return [source] if self.dry_run else []
         elif source.turn is not None:
-            if known.by_number.get(source.turn) == _digest(turn):
+            if session_turns.by_number.get(source.turn) == _digest(turn):
                 return [known_outcome(source, document_of(turn))]
-        elif known.claim(turn, source.created_at):
+        elif session_turns.claim(turn, source.created_at):
             return [known_outcome(source, document_of(turn))]
-        is_free = source.turn is not None and source.turn not in known.by_number
-        number = source.turn if is_free and source.turn is not None else known.number
+        is_free = source.turn is not None and source.turn not in session_turns.by_number
+        number = source.turn if is_free and source.turn is not None else session_turns.number
         turn = replace(turn, turn=number)
-        known.add(turn, is_claimed=True)
+        session_turns.add(turn, is_claimed=True)
         new.append(turn)
         return [source] if self.dry_run else []
 
@@ -248,15 +248,15 @@ class TurnLines(Struct):
             agent_id=source.agent_id,
         )
 
-    def _of(self, turn: Turn) -> _Known:
+    def _of(self, turn: Turn) -> _SessionTurns:
         """Return what a conversation has; looks again where another process has added to it."""
         key = (turn.namespace, turn.session_id)
-        ledger, known = self.conversations.ledger, self._known.get(key)
-        current = None if self.dry_run and known else ledger.sessions.find(*key)
-        if known is not None and (
-            current is None or current.message_count == known.session.message_count
+        ledger, cached = self.conversations.ledger, self._sessions.get(key)
+        current = None if self.dry_run and cached else ledger.sessions.find(*key)
+        if cached is not None and (
+            current is None or current.message_count == cached.session.message_count
         ):
-            return known
+            return cached
         session = current or Session(
             namespace=turn.namespace,
             session_id=turn.session_id,
@@ -265,10 +265,10 @@ class TurnLines(Struct):
             last_at=turn.at,
             agent_id=turn.agent_id,
         )
-        fresh = _Known(session, 0)
-        for there in ledger.turns.of(key) if current is not None else ():
-            fresh.add(there, is_claimed=known is not None and there.turn in known.by_number)
-        self._known[key] = fresh
+        fresh = _SessionTurns(session, 0)
+        for stored in ledger.turns.of(key) if current is not None else ():
+            fresh.add(stored, is_claimed=cached is not None and stored.turn in cached.by_number)
+        self._sessions[key] = fresh
         return fresh
 
 

@@ -84,11 +84,11 @@ class Profiles(Struct, frozen=True):
         found = self.versions(user, agent)
         return found[0] if found else None
 
-    def shown(self, user: str | None = None, agent: str | None = None) -> Profile | None:
+    def profile_to_show(self, user: str | None = None, agent: str | None = None) -> Profile | None:
         """Return the profile of a user; where no agent is named, else the latest of any agent."""
         if agent is not None:
             return self.get(user, agent)
-        return self.ledger.profiles.shown(self._namespace(user))
+        return self.ledger.profiles.profile_to_show(self._namespace(user))
 
     def versions(self, user: str | None = None, agent: str | None = None) -> Sequence[Profile]:
         """Return all versions of a profile, the latest first."""

@@ -98,24 +98,24 @@ class ConversationRecall(Struct, frozen=True):
         """
         settings = self.settings
         if not settings.enabled or settings.mode == "off" or not settings.cross_session_search:
-            return _nothing(session, message, "auto_context is off")
+            return _empty_recall(session, message, "auto_context is off")
         referring = refers_back(message, settings)
         if settings.mode == "selective" and not referring:
-            return _nothing(session, message, "does not refer to what was before")
+            return _empty_recall(session, message, "does not refer to what was before")
         why = f"refers to what was before: {referring!r}" if referring else "auto_context is always"
         try:
             about = without_reference(message, settings)
             found = self._find(session, about, self._least_relevance(message))
         except MemctlError as error:
             _log.warning("nothing of other conversations: %s", error.message)
-            return _nothing(session, message, error.message)
+            return _empty_recall(session, message, error.message)
         if not found and referring and is_only_reference(message, settings):
             found = self._latest(session)
         if not found:
-            return _nothing(session, message, f"{why}; nothing relevant enough is known")
+            return _empty_recall(session, message, f"{why}; nothing relevant enough is known")
         text = _block(found, settings.max_tokens)
         if not text:
-            return _nothing(session, message, f"{why}; what is known doesn't fit")
+            return _empty_recall(session, message, f"{why}; what is known doesn't fit")
         return Recall(session.session_id, message, text, estimate_tokens(text), why, tuple(found))
 
     def prompt(self, session: Session, message: str, system: str = "") -> list[dict[str, str]]:
@@ -168,9 +168,11 @@ class ConversationRecall(Struct, frozen=True):
         grouped: dict[str, list[Hit]] = {}
         for hit in best:
             grouped.setdefault(hit.session_id or hit.source, []).append(hit)
-        return [self._recalled(session.namespace, name, hits) for name, hits in grouped.items()]
+        return [
+            self._recall_session(session.namespace, name, hits) for name, hits in grouped.items()
+        ]
 
-    def _recalled(self, namespace: str, name: str, hits: Sequence[Hit]) -> RecalledSession:
+    def _recall_session(self, namespace: str, name: str, hits: Sequence[Hit]) -> RecalledSession:
         known = self.conversations.ledger.sessions.find(namespace, name)
         return RecalledSession(
             name,
@@ -198,12 +200,12 @@ class ConversationRecall(Struct, frozen=True):
     def _latest(self, session: Session) -> list[RecalledSession]:
         """Return the conversation before, for a message that says nothing but to go back to it."""
         sessions = self.conversations.ledger.sessions
-        for other in sessions.matching(namespaces=(session.namespace,), limit=2):
+        for other in sessions.search(namespaces=(session.namespace,), limit=2):
             if other.session_id != session.session_id and other.message_count:
-                return [self._summarized(other)]
+                return [self._summarize_session(other)]
         return []
 
-    def _summarized(self, session: Session) -> RecalledSession:
+    def _summarize_session(self, session: Session) -> RecalledSession:
         summary = session.summary.strip()
         if summary:
             said: tuple[str, ...] = (summary[:_SUMMARY_CHARS],)
@@ -245,7 +247,7 @@ def _without_repetitions(hits: Sequence[Hit]) -> list[Hit]:
     return kept
 
 
-def _nothing(session: Session, message: str, why: str) -> Recall:
+def _empty_recall(session: Session, message: str, why: str) -> Recall:
     return Recall(session.session_id, message, "", 0, why)
 
 

@@ -99,7 +99,7 @@ def _entries(data: bytes) -> Iterator[tuple[str, Json]]:
             continue
         if isinstance(entry, dict):
             if isinstance(entry.get("messages"), list):
-                yield from _numbered(entry["messages"])
+                yield from _number_messages(entry["messages"])
             else:
                 yield f"line-{number}", entry
 
@@ -111,10 +111,10 @@ def _of_document(data: bytes) -> Iterator[tuple[str, Json]]:
         return
     messages = document.get("messages") if isinstance(document, dict) else document
     if isinstance(messages, list):
-        yield from _numbered(messages)
+        yield from _number_messages(messages)
 
 
-def _numbered(messages: list[Any]) -> Iterator[tuple[str, Json]]:
+def _number_messages(messages: list[Any]) -> Iterator[tuple[str, Json]]:
     for number, entry in enumerate(messages):
         if isinstance(entry, dict):
             yield f"message-{number}", entry

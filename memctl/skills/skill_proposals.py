@@ -361,7 +361,7 @@ class SkillProposals:
             category=draft.category or proposal.category,
             requires=draft.requires or proposal.requires,
         )
-        if self._stored.named(draft.name):
+        if self._stored.find_by_name(draft.name):
             raise UsageError(
                 f"there is a skill called {draft.name!r}", "give a text with another name"
             )

@@ -203,7 +203,7 @@ class Skills:
 
     def _known_as(self, name: str) -> Sequence[Skill]:
         """Return the skill whose file has a name, or has got it by a repair."""
-        return sorted(self._stored.named(name), key=lambda each: each.declared_name != name)
+        return sorted(self._stored.find_by_name(name), key=lambda each: each.declared_name != name)
 
     def new_skill(self, draft: SkillDraft, status: SkillStatus) -> Skill:
         """Return the row of a skill that is not there yet."""
@@ -292,7 +292,7 @@ class Skills:
             NotFoundError: There is none.
             UsageError: Several are called that.
         """
-        found = self._stored.called(word)
+        found = self._stored.find_by_reference(word)
         exact = [each for each in found if each.skill_id == word]
         if len(found) > 1 and not exact:
             ids = ", ".join(f"{each.skill_id} ({each.name})" for each in found[:5])

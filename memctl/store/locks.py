@@ -68,7 +68,7 @@ class WriteLock:
             LockedError: Another process holds it; the message names the process.
             DiskRefused: It cannot be had.
         """
-        with hold_lock(self._path, wait, self._locked):
+        with hold_lock(self._path, wait, self._locked_error):
             try:
                 self._sign()
                 yield
@@ -100,7 +100,7 @@ class WriteLock:
         with suppress(OSError):  # on a full disk the lock is held all the same
             save_file(self._holder_path, json.dumps(signature).encode(), durable=False)
 
-    def _locked(self) -> LockedError:
+    def _locked_error(self) -> LockedError:
         holder = self.holder()
         who = f"process {holder.pid} on {holder.host}" if holder else "another process"
         return LockedError(

@@ -52,7 +52,7 @@ class Trust(Struct, frozen=True):
     blocked: Set[str] = frozenset()
     """Documents that earlier versions have with words that were forgotten since."""
 
-    def stays(self, batch: pa.RecordBatch) -> pa.Array:
+    def still_counts(self, batch: pa.RecordBatch) -> pa.Array:
         """Return for rows of an earlier version whether they, and their words, still count."""
         stays = pc.invert(pc.is_in(batch["id"], pa.array(sorted(self.deleted), pa.string())))
         own = "document_id" if "document_id" in batch.schema.names else "id"
@@ -64,7 +64,7 @@ class Trust(Struct, frozen=True):
 
     def belongs(self, batch: pa.RecordBatch) -> pa.Array:
         """Return for rows from anywhere whether they belong to what counts."""
-        return pc.and_(self.is_known(batch), self.stays(batch))
+        return pc.and_(self.is_known(batch), self.still_counts(batch))
 
 
 class Rescued(Struct, frozen=True):
@@ -113,9 +113,9 @@ def rescue(
     expected = int(dataset.count_rows()) if dataset is not None else 0
     named, left = _of_unreadable(datasets, table, dataset) if dataset is not None else ([], [])
     gathered = _Gathered(datasets, table, schema, dataset)
-    kept = gathered.add_all(_batch_pieces(dataset), None if names_all else trust.stays)
+    kept = gathered.add_all(_batch_pieces(dataset), None if names_all else trust.still_counts)
     earlier = 0
-    for parts in (*_earlier(datasets, table, dataset), left):
+    for parts in (*_earlier_files(datasets, table, dataset), left):
         if kept + earlier >= expected:
             break
         earlier += gathered.add_all(parts, trust.belongs)
@@ -160,9 +160,9 @@ class _Gathered:
     def _add(self, part: Iterator[pa.RecordBatch], believed: Believed | None) -> int:
         # Read to its end first: lance 13 stalls when it writes from a stream that reads from it.
         batches = [
-            self._unseen(batch if believed is None else batch.filter(believed(batch)))
+            self._drop_seen(batch if believed is None else batch.filter(believed(batch)))
             for each in _until_unreadable(part)
-            for batch in self._fitted(each)
+            for batch in self._fit_columns(each)
         ]
         rows = sum(int(batch.num_rows) for batch in batches)
         if rows:
@@ -170,7 +170,7 @@ class _Gathered:
             self.dataset = lance().write_dataset(table, self._uri, mode="append")
         return rows
 
-    def _fitted(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
+    def _fit_columns(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
         """Return rows with the columns of the table; none with the vectors of another embedder."""
         schema: pa.Schema = self.dataset.schema
         if batch.schema.equals(schema):
@@ -182,7 +182,7 @@ class _Gathered:
         batches: list[pa.RecordBatch] = whole.combine_chunks().to_batches()
         return batches if whole.schema.equals(schema) else []
 
-    def _unseen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _drop_seen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         new = []
         for id_ in map(hash, batch["id"].to_pylist()):
             new.append(id_ not in self._seen)
@@ -214,7 +214,7 @@ def _batch_pieces(dataset: LanceDataset | None) -> Iterator[Iterator[pa.RecordBa
         yield from (rows_of(dataset, fragment) for fragment in dataset.get_fragments())
 
 
-def _earlier(
+def _earlier_files(
     datasets: Datasets, table: TableName, dataset: LanceDataset | None
 ) -> Iterator[Iterator[Iterator[pa.RecordBatch]]]:
     """Yield the files of every earlier version that can be opened, the newest first."""
@@ -272,10 +272,10 @@ def _undone_rows(dataset: LanceDataset, loose: Iterable[str], trust: Trust) -> I
     for uri in loose:
         for batch in _until_unreadable(read_file(uri)):
             if {"id"} <= set(batch.schema.names) <= set(dataset.schema.names):
-                yield from _others(dataset, batch.filter(trust.stays(batch)))
+                yield from _differing_rows(dataset, batch.filter(trust.still_counts(batch)))
 
 
-def _others(dataset: LanceDataset, batch: pa.RecordBatch) -> Iterator[LostRow]:
+def _differing_rows(dataset: LanceDataset, batch: pa.RecordBatch) -> Iterator[LostRow]:
     where = render(col("id").is_in(batch["id"].to_pylist()))
     rows = dataset.to_table(columns=batch.schema.names, filter=where).to_pylist()
     there = {row["id"]: row for row in rows}

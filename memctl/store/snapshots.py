@@ -178,11 +178,11 @@ class Snapshots:
         """
         self._entry(name)
         verifier = Verifier(self._datasets, self._ledger, reads_rows=True)
-        _require_none(verifier.damaged(self._ledger.head(name)), name)
+        _require_none(verifier.damaged_files(self._ledger.head(name)), name)
         with self._store.write(wait) as transaction:
             entry = self._entry(name)  # it may have been deleted while this waited
             versions, before = self._ledger.head(name), transaction.versions
-            _require_none(verifier.damaged(versions), name)
+            _require_none(verifier.damaged_files(versions), name)
             saved, former = self.free_name("restore"), transaction.snapshot()
             transaction.restore(versions, int(entry.pinned[DIMENSION]))
             left_out = leave_out(transaction, former, entry)
@@ -197,7 +197,7 @@ class Snapshots:
                 self._set_embedder(entry.pinned, since)
 
             transaction.ledger(give_back)
-        self._store.switched()
+        self._store.switch_embedder()
         self._tag(saved, before)
         return Restored(
             name, saved, *counts, left_out.documents, left_out.memories, left_out.redacted

@@ -45,7 +45,7 @@ from memctl.store.ledger.content_tables import (
 )
 from memctl.store.ledger.repository import from_text, to_text
 from memctl.store.tables.filter_expressions import Expr, as_arrow, col, namespace_filter
-from memctl.store.transfer.export_formats import widened
+from memctl.store.transfer.export_formats import widen_vectors
 
 if TYPE_CHECKING:
     import duckdb
@@ -163,7 +163,7 @@ class _Scan:
     def to_reader(self) -> pa.RecordBatchReader:
         """Return the stream."""
         reader = self._scanner.to_reader()
-        schema = widened(reader.schema)
+        schema = widen_vectors(reader.schema)
         return reader if schema == reader.schema else reader.cast(schema)
 
 
@@ -181,7 +181,7 @@ class _Wide(pyarrow.dataset.Dataset):  # type: ignore[misc]
     @property
     def schema(self) -> pa.Schema:
         """The columns as DuckDB sees them."""
-        return widened(self._dataset.schema)
+        return widen_vectors(self._dataset.schema)
 
     def scanner(
         self, columns: list[str] | None = None, filter: Any = None, **options: Any
@@ -223,15 +223,15 @@ def _register(
             sources.setdefault(name, {})[kb] = rows
     for name, by_kb in sources.items():
         missing = {
-            kb: rows for kb, snapshot in snapshots.items() if (rows := _missing(snapshot, name))
+            kb: rows for kb, snapshot in snapshots.items() if (rows := _default_row(snapshot, name))
         }
         _create_view(connection, name, by_kb, missing, name_kb=len(snapshots) > 1)
 
 
-def _missing(snapshot: Snapshot, table: str) -> pa.Table | None:
+def _default_row(snapshot: Snapshot, table: str) -> pa.Table | None:
     """Return one row with the columns that a table has not got yet, at their defaults."""
     name = next((name for name in TABLES if name == table), None)
-    columns = [*snapshot.missing(name)] if name is not None else []
+    columns = [*snapshot.missing_columns(name)] if name is not None else []
     return with_all_columns(pa.table({"": [0]}), name, columns) if name and columns else None
 
 
@@ -326,25 +326,25 @@ class _Guard:
     ) -> None:
         self._connection = connection
         self._timeout = timeout
-        self._left = timeout
+        self._seconds_left = timeout
         self._tables = tables
 
     def __enter__(self) -> None:
-        self._timer = threading.Timer(max(self._left, 0.0), self._connection.interrupt)
+        self._timer = threading.Timer(max(self._seconds_left, 0.0), self._connection.interrupt)
         self._timer.daemon = True
         self._started = time.monotonic()
         self._timer.start()
 
     def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
         self._timer.cancel()
-        self._left -= time.monotonic() - self._started
+        self._seconds_left -= time.monotonic() - self._started
         if error is not None:
             self._raise(error)
 
     def _raise(self, error: BaseException) -> None:
         import duckdb
 
-        if "INTERRUPT" in str(error) and self._left <= 0:
+        if "INTERRUPT" in str(error) and self._seconds_left <= 0:
             raise MemctlError(
                 f"the query was stopped after {self._timeout:g} seconds",
                 "ask for less, or allow more time with MEMCTL_SQL_TIMEOUT_REAL",
@@ -428,8 +428,8 @@ class NamespaceScope:
         if within is None or table in OF_NAMESPACES:
             return within
         if table == "entities":
-            return ~col("id").is_in(sorted(_unnamed(snapshot, within)))
-        return ~col("id").is_in(sorted(_tied(snapshot, table, within)))
+            return ~col("id").is_in(sorted(_unnamed_entities(snapshot, within)))
+        return ~col("id").is_in(sorted(_dependent_rows(snapshot, table, within)))
 
     def of_ledger(
         self, snapshot: Snapshot, tables: Mapping[str, pa.Table]
@@ -513,7 +513,7 @@ def _of_pools(name: str, rows: pa.Table, pools: Collection[str]) -> pa.Table:
     return rows.filter(pa.array([pool is None or pool in pools for pool in of], pa.bool_()))
 
 
-def _unnamed(snapshot: Snapshot, within: Expr) -> Iterator[str]:
+def _unnamed_entities(snapshot: Snapshot, within: Expr) -> Iterator[str]:
     """The entities that no row names for which a condition holds."""
     named = _names(snapshot, within)
     for row in snapshot.each_row("entities", None, ("id", "name", "aliases")):
@@ -530,7 +530,7 @@ def _names(snapshot: Snapshot, within: Expr) -> set[str]:
     return names
 
 
-def _tied(snapshot: Snapshot, table: TableName, within: Expr) -> Iterator[str]:
+def _dependent_rows(snapshot: Snapshot, table: TableName, within: Expr) -> Iterator[str]:
     """The rows of a table that refer to a row for which a condition does not hold."""
     left_out = {
         row["id"] for other in OF_NAMESPACES for row in snapshot.each_row(other, ~within, ("id",))
@@ -544,7 +544,7 @@ def _tied(snapshot: Snapshot, table: TableName, within: Expr) -> Iterator[str]:
 _Column = tuple[pa.DataType, Callable[[Any], Any]]
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
@@ -552,9 +552,9 @@ def _path(value: bytes) -> str:
     return value.decode("utf-8", "replace")
 
 
-_STRING: _Column = (pa.string(), _same)
-_NUMBER: _Column = (pa.int64(), _same)
-_REAL: _Column = (pa.float64(), _same)
+_STRING: _Column = (pa.string(), _identity)
+_NUMBER: _Column = (pa.int64(), _identity)
+_REAL: _Column = (pa.float64(), _identity)
 _FLAG: _Column = (pa.bool_(), bool)
 _PATH: _Column = (pa.string(), _path)
 _DAY: _Column = (pa.date32(), date.fromisoformat)

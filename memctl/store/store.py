@@ -26,7 +26,7 @@ from memctl.store.tables.durability import copy_manifests, sync_new
 from memctl.store.tables.engine import Datasets, lancedb, translate_write_errors
 from memctl.store.tables.inspection import damaged_files, require_written
 from memctl.store.tables.snapshot import Snapshot
-from memctl.store.tables.transaction import Transaction, created, migrate
+from memctl.store.tables.transaction import Transaction, create_empty_table, migrate
 from memctl.store.tables.upkeep import (
     VECTOR_ROWS,
     Pruned,
@@ -108,7 +108,7 @@ class Store:
                     raise UsageError(f"{folder} already holds a knowledge base")
                 datasets = Datasets.of(folder)
                 versions = {
-                    table: int(created(datasets, table, schema).version)
+                    table: int(create_empty_table(datasets, table, schema).version)
                     for table, schema in schemas(dimension).items()
                 }
                 for table, version in versions.items():
@@ -227,10 +227,10 @@ class Store:
             KnowledgeBaseNotFound: It has been renamed or deleted since it was opened.
             DamagedError: A table cannot be read.
         """
-        with self._hold_lock(wait), self._committed() as transaction:
+        with self._hold_lock(wait), self._commit_or_roll_back() as transaction:
             yield transaction
 
-    def former(self) -> tuple[str, int] | None:
+    def former_embedder(self) -> tuple[str, int] | None:
         """Return the embedder before this one, and the length of its vectors."""
         embedder = self.ledger.meta(FORMER_EMBEDDER)
         dimension = self.ledger.meta(FORMER_DIMENSION)
@@ -247,7 +247,7 @@ class Store:
         """Take every memory's vector from a cache, at the very instant that HEAD moves.
 
         Args:
-            transaction: The change that this is part of; call :meth:`switched` after it.
+            transaction: The change that this is part of; call :meth:`switch_embedder` after it.
             cache: Has them all.
             columns: What ``keys`` wants to know of memories.
             keys: Gives the keys of memories in the cache.
@@ -272,7 +272,7 @@ class Store:
 
         transaction.ledger(record)
 
-    def switched(self) -> None:
+    def switch_embedder(self) -> None:
         """Go on with the embedder that the ledger names now."""
         self.embedder = self.ledger.meta(EMBEDDER)
         self.dimension = int(self.ledger.meta(DIMENSION) or self.dimension)
@@ -317,21 +317,21 @@ class Store:
         require_known(version, str(self.folder))
         for path in damaged_files(self._datasets, self.ledger.head()):
             raise DamagedError(f"{path} is damaged", "run `memctl doctor --repair`")
-        with self._committed() as transaction:
+        with self._commit_or_roll_back() as transaction:
             migrate(transaction, self.ledger, version)
 
     @contextmanager
-    def _committed(self) -> Iterator[Transaction]:
+    def _commit_or_roll_back(self) -> Iterator[Transaction]:
         transaction = Transaction(self._datasets, self.ledger, self.dimension, self._clock)
         before = self.ledger.head()
         try:
             yield transaction
             transaction.commit()
         except DamagedError as error:
-            unwritten = transaction.unwritten()
+            disk_error = transaction.disk_error()
             transaction.roll_back()
-            if unwritten is not None:
-                raise unwritten from error
+            if disk_error is not None:
+                raise disk_error from error
             raise
         except BaseException:
             transaction.roll_back()
@@ -362,7 +362,7 @@ class Store:
         began = self._clock()
         with self._hold_lock(wait):
             try:
-                with self._committed() as transaction:
+                with self._commit_or_roll_back() as transaction:
                     before = transaction.snapshot()
                     with translate_write_errors(self._datasets.storage.uri):
                         done = improve(transaction, self.ledger, force=force)
@@ -373,7 +373,7 @@ class Store:
                 self.ledger.jobs.fail(job, self._clock(), error.message, error.hint)
                 raise
             add_missing_checksums(self._datasets, self.ledger, CHECKSUM_BATCH_BYTES)
-            pruned = self._pruned(force=force)
+            pruned = self._prune_versions(force=force)
             self.ledger.provenance.trim_old()
         self._reconnect_sometimes()
         return UpkeepReport(
@@ -394,9 +394,9 @@ class Store:
             LockedError: Another process or thread kept writing.
         """
         with self._hold_lock(wait):
-            return self._pruned(force=True)
+            return self._prune_versions(force=True)
 
-    def _pruned(self, *, force: bool) -> Pruned:
+    def _prune_versions(self, *, force: bool) -> Pruned:
         now = self._clock()
         return prune(self._datasets, self.ledger, self._leases.held_versions(), now, force=force)
 
@@ -414,7 +414,7 @@ class Store:
             CoverageLost: Memories would not have been found any more; it was rolled back.
         """
         with self._hold_lock(wait):
-            with self._committed() as transaction:
+            with self._commit_or_roll_back() as transaction:
                 before = transaction.snapshot()
                 with translate_write_errors(self._datasets.storage.uri):
                     rewrite_without_deleted(transaction, self.ledger)

@@ -108,51 +108,51 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> RepairReport:
         LockedError: Another process is writing.
         DamagedError: Nothing of a table can be read.
     """
-    done: list[Step] = []
+    steps: list[Step] = []
     with WriteLock(folder, clock).hold(5.0):
         datasets = Datasets.of(folder)
-        with closing(_ledger(folder, done)) as ledger:
-            named = ledger.head()
+        with closing(_ledger(folder, steps)) as ledger:
+            old_head = ledger.head()
             # Before anything is written: then the numbers of versions that are lost come again.
-            done += _with_manifests(datasets, ledger)
+            steps += _with_manifests(datasets, ledger)
             verifier = Verifier(datasets, ledger, reads_rows=True)
-            repaired = RepairReport(verifier, done)
-            tagged = set() if named else _readable_by_tag(verifier)
+            repaired = RepairReport(verifier, steps)
+            tagged = set() if old_head else _readable_by_tag(verifier)
             with ledger.transaction():
-                done += _without_lost_names(ledger, verifier)
-            since = _newest_version(datasets, "memories", named.get("memories"))
+                steps += _without_lost_names(ledger, verifier)
+            since = _newest_version(datasets, "memories", old_head.get("memories"))
             version = ledger.schema_version()
-            columns = schemas(int(ledger.meta(DIMENSION) or 0), version) if named else {}
+            columns = schemas(int(ledger.meta(DIMENSION) or 0), version) if old_head else {}
             head = {}
-            for table in _tables(datasets, named, version):
-                gone = ledger.deletions.ids() | ledger.forgotten.gone()
-                blocked = ledger.forgotten.blocked()
-                trust = Trust(_not_deleted(verifier, table, named), gone, blocked)
+            for table in _tables(datasets, old_head, version):
+                gone = ledger.deletions.ids() | ledger.forgotten.gone_ids()
+                blocked = ledger.forgotten.blocked_ids()
+                trust = Trust(_not_deleted(verifier, table, old_head), gone, blocked)
                 with translate_write_errors(datasets.uri(table)):
                     head[table] = _repair_table(
-                        verifier, table, named.get(table), columns.get(table), trust, repaired
+                        verifier, table, old_head.get(table), columns.get(table), trust, repaired
                     )
             found = {table: _schema(datasets, table, head[table]).names for table in head}
             with ledger.transaction():
-                done += _went_back(ledger, since)
+                steps += _went_back(ledger, since)
                 ledger.set_meta(DIMENSION, str(_dimension(datasets, head["memories"])))
-                if any(step.subject == "memories" for step in done):
+                if any(step.subject == "memories" for step in steps):
                     ledger.set_meta(VECTOR_ROWS, "0")
                 ledger.set_head(head, clock())
                 # A table that went back to an earlier version may be of an earlier schema.
                 ledger.set_schema_version(
-                    min(version_of(found), version) if named else version_of(found)
+                    min(version_of(found), version) if old_head else version_of(found)
                 )
-                if not named:
-                    done += _named_by_tags(ledger, datasets, tagged)
+                if not old_head:
+                    steps += _named_by_tags(ledger, datasets, tagged)
                 copy_manifests(datasets, ledger)
                 add_missing_checksums(datasets, ledger)
-            done += _repair_tags(ledger, datasets)
-            done += _damaged_snapshots(ledger, verifier)
+            steps += _repair_tags(ledger, datasets)
+            steps += _damaged_snapshots(ledger, verifier)
     return repaired
 
 
-def _ledger(folder: Path, done: list[Step]) -> Ledger:
+def _ledger(folder: Path, steps: list[Step]) -> Ledger:
     path = folder / LEDGER_FILE
     try:
         ledger = Ledger.open(path)
@@ -167,7 +167,7 @@ def _ledger(folder: Path, done: list[Step]) -> Ledger:
     for part in beside:
         quarantine(part)
     kept = "; the old one is kept beside it" if beside else ""
-    done.append(Step("ledger", f"made anew from the tables{kept}"))
+    steps.append(Step("ledger", f"made anew from the tables{kept}"))
     ledger = Ledger.create(path)
     ledger.set_meta(FILES_UNKNOWN, "1")
     return ledger
@@ -181,29 +181,29 @@ def _repair_table(
     trust: Trust,
     repaired: RepairReport,
 ) -> int:
-    done, datasets = repaired.steps, verifier.datasets
+    steps, datasets = repaired.steps, verifier.datasets
     files = datasets.files(table)
     if files.is_blocked():
         files.set_aside()
-        done.append(Step(table, "what stood in its place, a file, is put aside"))
-    known = files.names()
+        steps.append(Step(table, "what stood in its place, a file, is put aside"))
+    files_before = files.names()
     if version is None:  # the ledger is lost, and with it which one counts
         version = _newest_if_unreadable(datasets, table)
-    done += _without_lost_manifests(datasets, table, version)
+    steps += _without_lost_manifests(datasets, table, version)
     newest = _newest_version(datasets, table, version)
     dataset = None if newest is None else datasets.fresh(table, newest)
     is_head = dataset is not None and version in (None, newest)
     if dataset is None or not is_head or not verifier.is_whole(dataset):
         doubtful = verifier.doubtful_in(dataset) if dataset is not None else []
-        found = _rescue_rows(datasets, table, dataset, version, columns, trust, done)
-        repaired.losses[table] = Loss(found.lost, (*found.named, *doubtful))
-        dataset = found.dataset
+        rescued = _rescue_rows(datasets, table, dataset, version, columns, trust, steps)
+        repaired.losses[table] = Loss(rescued.lost, (*rescued.named, *doubtful))
+        dataset = rescued.dataset
     elif dataset.version != dataset.latest_version:
         dataset.restore()  # type: ignore[no-untyped-call]
     if broken := verifier.broken_indexes(dataset):
         remake_indexes(table, dataset)
-        done.append(Step(table, f"made its indexes anew, for {', '.join(broken)} was broken"))
-    new = sync_new(files, known)
+        steps.append(Step(table, f"made its indexes anew, for {', '.join(broken)} was broken"))
+    new = sync_new(files, files_before)
     require_written(datasets, table, int(dataset.version), new)
     return int(dataset.version)
 
@@ -268,28 +268,30 @@ def _rescue_rows(
     version: int | None,
     columns: pa.Schema | None,
     trust: Trust,
-    done: list[Step],
+    steps: list[Step],
 ) -> Rescued:
     before = 0 if dataset is None else int(dataset.count_rows())
     opened = None if dataset is None else int(dataset.version)
     names_all = opened is not None and version == opened
-    found = rescue(datasets, table, dataset, names_all=names_all, columns=columns, trust=trust)
-    if found is None:
+    rescued = rescue(datasets, table, dataset, names_all=names_all, columns=columns, trust=trust)
+    if rescued is None:
         raise DamagedError(
             f"nothing of the table {table} can be read", "restore the knowledge base from a backup"
         )
     if version is not None and opened != version:
-        done.append(_step_back(table, version, opened, found.undone))
+        steps.append(_step_back(table, version, opened, rescued.undone))
     if opened is None and table == "memories":
         message = "no version says any more what it had; what has no file in processed/ is lost"
-        done.append(Step(table, message, lost_rows=1))
-    message = f"kept {found.kept} of {before} rows" if found.lost else f"kept {found.kept} rows"
-    more = ((found.earlier, "an earlier version"), (found.loose, "files that no version names"))
+        steps.append(Step(table, message, lost_rows=1))
+    message = (
+        f"kept {rescued.kept} of {before} rows" if rescued.lost else f"kept {rescued.kept} rows"
+    )
+    more = ((rescued.earlier, "an earlier version"), (rescued.loose, "files that no version names"))
     message += "".join(f", {rows} more from {where}" for rows, where in more if rows)
-    if found.lost:
+    if rescued.lost:
         message += "; the others cannot be read"
-    done.append(Step(table, message))
-    return found
+    steps.append(Step(table, message))
+    return rescued
 
 
 def _step_back(
@@ -357,7 +359,7 @@ def _without_lost_names(ledger: Ledger, verifier: Verifier) -> Iterator[Step]:
 def _damaged_snapshots(ledger: Ledger, verifier: Verifier) -> Iterator[Step]:
     """Report snapshots that lack files: they cannot be restored, though some rows may be left."""
     for name, head in ledger.heads().items():
-        if name != HEAD and (files := verifier.damaged(head)):
+        if name != HEAD and (files := verifier.damaged_files(head)):
             message = f"the snapshot {name} cannot be restored: {len(files)} of its files are lost"
             hint = f"memctl snapshot delete {name} removes it"
             yield Step("ledger", f"{message}; {hint}", lost_rows=1)

@@ -107,7 +107,7 @@ def _cut_off(base: KnowledgeBase) -> int:
     """Return how many forgets were begun and cut off."""
     if is_locked(base.layout.forget_lock, out_of_reach=False):
         return 0
-    return len(base.store.ledger.jobs.unfinished(FORGET))
+    return len(base.store.ledger.jobs.unfinished_jobs(FORGET))
 
 
 def _problems(base: KnowledgeBase, *, alive: bool) -> Iterator[str]:

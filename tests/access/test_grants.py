@@ -104,7 +104,7 @@ def test_an_agent_is_made_from_the_file_of_another_program_or_from_defaults(
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"modle": "x"}, "unknown setting 'modle'"),
         ({"memory": {"compression": {"treshold_tokens": 1}}}, "memory.compression.treshold_tokens"),
@@ -124,13 +124,13 @@ def test_an_agent_is_made_from_the_file_of_another_program_or_from_defaults(
     ],
 )
 def test_what_is_wrong_in_the_file_of_an_agent_is_named_and_nothing_is_written(
-    memctl: Run, tmp_path: Path, change: dict[str, Any], told: str
+    memctl: Run, tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
     file = tmp_path / "a.json"
     file.write_text(json.dumps({"agent_id": "a", **change}))
     refused = memctl("agent", "add", "a", "--file", str(file))
     assert refused.code == 2
-    assert told in refused.err
+    assert message in refused.err
     assert "/.a" not in refused.err
     assert memctl("agent", "list").rows == []
     assert not [*(tmp_path / "home/agents").glob("*")]

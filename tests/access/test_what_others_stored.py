@@ -205,10 +205,10 @@ def test_another_users_rows_are_unknown_to_every_command(
         refused = own(*(word.format_map(theirs) for word in words))
         absent = own(*(word.format_map(dict.fromkeys(theirs, UNKNOWN)) for word in words))
         assert refused.code == absent.code == 1, (way, refused.err, absent.err)
-        told = refused.err
+        message = refused.err
         for id_ in theirs.values():
-            told = told.replace(id_, UNKNOWN)
-        assert told == absent.err, way
+            message = message.replace(id_, UNKNOWN)
+        assert message == absent.err, way
     monkeypatch.delenv("MEMCTL_USER")
     assert sorted_rows(kept(own, "bob")) == before
 
@@ -251,7 +251,7 @@ def test_another_users_document_is_not_named_as_saying_the_same(
     assert same in str(kept(own, "bob")["documents"])
 
 
-def test_what_is_of_all_users_is_refused_to_one_of_several(
+def test_one_of_several_users_may_not_change_what_belongs_to_all(
     own: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done(own("snapshot", "create", "before"))
@@ -329,9 +329,9 @@ def test_no_look_back_tells_of_another_user(asked: Run, monkeypatch: pytest.Monk
     assert "submarine" in known
     monkeypatch.setenv("MEMCTL_USER", "ann")
     for words in LOOKS:
-        told = asked(*words)
-        assert told.code in (0, 1, 4), (words, told.err)
-        shown = told.out + told.err
+        answer = asked(*words)
+        assert answer.code in (0, 1, 4), (words, answer.err)
+        shown = answer.out + answer.err
         for secret in ("submarine", "Bob is cross", "bob-1", "Moser", "user:bob", "asks bob"):
             assert secret not in shown, (words, shown)
 
@@ -362,10 +362,10 @@ def test_why_knows_nothing_of_another_users_document(
     done(own("ingest", str(file), "--user", "bob"))
     monkeypatch.setenv("MEMCTL_USER", "ann")
     for name in ("session:bob-1", "bob-1", "boat-shed.md"):
-        told = own("why", name)
+        report = own("why", name)
         absent = own("why", "no-such-thing")
-        assert (told.code, told.out) == (absent.code, "") == (4, "")
-        assert told.err.replace(name, "no-such-thing") == absent.err
+        assert (report.code, report.out) == (absent.code, "") == (4, "")
+        assert report.err.replace(name, "no-such-thing") == absent.err
     assert "boat-shed" not in own("why", "boat-shad.md").err.replace("boat-shad", "")
     done(own("why", "session:ann-1"))
 

@@ -74,7 +74,7 @@ def _show_shares(
     known = kb.export("memories").read_all()
     external = dict(zip(*(known[it].to_pylist() for it in ("id", "external_id")), strict=True))
     for budget in budgets:
-        told = []
+        figures = []
         for mode in MODES:
             shares, seconds = [], []
             for each in questions:
@@ -83,8 +83,8 @@ def _show_shares(
                 seconds.append(time.perf_counter() - started)
                 shares.append(_share(found, each, external))
             median = 1000 * statistics.median(seconds)
-            told.append(f"{mode} {100 * statistics.mean(shares):5.1f} ({median:.0f} ms)")
-        print(f"{name} {budget:5} tokens: {'  '.join(told)}", flush=True)
+            figures.append(f"{mode} {100 * statistics.mean(shares):5.1f} ({median:.0f} ms)")
+        print(f"{name} {budget:5} tokens: {'  '.join(figures)}", flush=True)
 
 
 def _show_silence(
@@ -100,19 +100,19 @@ def _show_silence(
             for at, each in enumerate(strangers)
         ],
     }
-    told = [
+    shares = [
         f"{kind} {100 * statistics.mean(not each.text for each in found):5.1f}"
         f" + {100 * statistics.mean(DOUBT in each.text for each in found):.1f}"
         for kind, found in asked.items()
         if found
     ]
-    print(f"{name} nothing + in doubt: {'  '.join(told)}", flush=True)
+    print(f"{name} nothing + in doubt: {'  '.join(shares)}", flush=True)
 
 
 def _show_auto(name: str, kb: KnowledgeBase, questions: Sequence[Asked]) -> None:
     given = statistics.mean(bool(_context(kb, each, auto=True).text) for each in questions)
     namespaces = sorted({each.get("namespace", "") for each in questions})
-    told = [f"questions {100 * given:5.1f}"]
+    shares = [f"questions {100 * given:5.1f}"]
     for kind, messages in {"in view": PLAIN, **BLIND}.items():
         spoken = [
             text
@@ -121,8 +121,8 @@ def _show_auto(name: str, kb: KnowledgeBase, questions: Sequence[Asked]) -> None
                 kb, {"question": text, "namespace": namespaces[at % len(namespaces)]}, auto=True
             ).text
         ]
-        told.append(f"{kind} {len(spoken)}/{len(messages)}" + (f" {spoken}" if spoken else ""))
-    print(f"{name} --auto speaks: {'  '.join(told)}", flush=True)
+        shares.append(f"{kind} {len(spoken)}/{len(messages)}" + (f" {spoken}" if spoken else ""))
+    print(f"{name} --auto speaks: {'  '.join(shares)}", flush=True)
 
 
 def _context(

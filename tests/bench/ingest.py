@@ -276,8 +276,8 @@ def show(count: int, parts: Parts, run: Run) -> None:
     print(f"{'ratio':24} {bare / run.reported:8.2f}")
     print(f"{'  from start to exit':24} {bare / run.seconds:8.2f}")
     print(f"{'peak memory':24} {run.peak_bytes / 1e6:8.0f} MB")
-    told = {key: run.report[key] for key in ("ingested", "failed", "memories", "seconds")}
-    print(f"{'report':24} {told}")
+    counts = {key: run.report[key] for key in ("ingested", "failed", "memories", "seconds")}
+    print(f"{'report':24} {counts}")
 
 
 if __name__ == "__main__":

@@ -103,11 +103,11 @@ def test_a_home_that_others_may_enter_or_that_is_anothers_is_told(
     home.chmod(0o755)
     (home / "kb").chmod(0o777)
     found = memctl("doctor", "-o", "json")
-    told = {row["subject"]: row for row in found.json if row["verdict"] == "warning"}
+    warnings = {row["subject"]: row for row in found.json if row["verdict"] == "warning"}
     assert found.code == 0
-    assert told["home"]["message"] == "other people may look into it (mode 0755)"
-    assert told["home"]["hint"] == f"chmod 700 {home}"
-    assert told["kb"]["message"] == "other people may change it (mode 0777)"
+    assert warnings["home"]["message"] == "other people may look into it (mode 0755)"
+    assert warnings["home"]["hint"] == f"chmod 700 {home}"
+    assert warnings["kb"]["message"] == "other people may change it (mode 0777)"
 
     home.chmod(0o700)
     (home / "kb").chmod(0o700)
@@ -155,10 +155,10 @@ def test_a_knowledge_base_that_cannot_be_entered_is_told_by_every_command() -> N
     code, _, said = done["doctor --repair"]
     assert code == 1
     assert "error: diary could not be put right, and the others were" in said
-    code, told, _ = done["doctor"]
+    code, report, _ = done["doctor"]
     assert code == 12
-    assert "cannot be entered: Permission denied" in told
-    assert '"kb": "default", "layer": "citations"' in told
+    assert "cannot be entered: Permission denied" in report
+    assert '"kb": "default", "layer": "citations"' in report
 
 
 LISTENING = {"/proc/{}/net/tcp": "0A", "/proc/{}/net/tcp6": "0A", "/proc/{}/net/udp": "07"}

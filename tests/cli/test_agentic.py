@@ -33,8 +33,8 @@ def notes(memctl: Run, tmp_path: Path) -> Run:
 def rounds(run: Run, *options: str) -> list[dict[str, Any]]:
     result = run("query", QUESTION, "--mode", "agentic", "--explain", "-o", "json", *options)
     assert result.code == 0, result.err
-    told: list[dict[str, Any]] = result.json["explain"]["rounds"]
-    return told
+    found_rounds: list[dict[str, Any]] = result.json["explain"]["rounds"]
+    return found_rounds
 
 
 def test_rounds_go_over_several_knowledge_bases_and_the_answer_is_cited(notes: Run) -> None:
@@ -88,9 +88,9 @@ def test_the_model_that_answers_words_the_next_query(
         return {"query": "Mirela Anghel village" if len(given) == 1 else ""}
 
     endpoint.on("QueryReply", worded)
-    told = rounds(notes, "--no-answer")
-    assert [each["by"] for each in told] == ["question", "model"]
-    assert told[1]["query"] == "Mirela Anghel village"
+    steps = rounds(notes, "--no-answer")
+    assert [each["by"] for each in steps] == ["question", "model"]
+    assert steps[1]["query"] == "Mirela Anghel village"
     assert any("Mirela" in text for text in given[0].data)
     assert QUESTION not in "".join(given[0].data)
 

@@ -116,16 +116,16 @@ def test_what_is_in_doubt_is_not_given_to_a_message_that_did_not_ask_for_it(chat
 def test_a_message_refers_to_what_was_before_in_each_of_these_languages(
     chat: Run, message: str
 ) -> None:
-    told = chat("context", "--auto", message, "-o", "json").json
-    assert told["why"].startswith("refers to what was before")
+    context = chat("context", "--auto", message, "-o", "json").json
+    assert context["why"].startswith("refers to what was before")
 
 
 @pytest.mark.parametrize("message", ["Hier ist mein Text über Porto", "Buy a souvenir of Porto"])
 def test_words_that_only_look_as_if_they_referred_to_what_was_before_do_not(
     chat: Run, message: str
 ) -> None:
-    told = chat("context", "--auto", message, "-o", "json").json
-    assert not told["why"].startswith("refers to what was before")
+    context = chat("context", "--auto", message, "-o", "json").json
+    assert not context["why"].startswith("refers to what was before")
 
 
 def test_a_question_in_doubt_counts_as_one_without_an_answer(chat: Run) -> None:

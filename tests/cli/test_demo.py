@@ -51,9 +51,9 @@ def test_it_shows_the_duplicate_and_the_failed_file_with_its_reason(
 def test_it_shows_a_name_with_its_neighbours_and_the_way_to_a_farther_one(
     tour: subprocess.CompletedProcess[str],
 ) -> None:
-    told = re.search(r'\$ memctl graph path "(.+)" "(.+)"\n', tour.stdout)
-    assert told is not None
-    name, farther = told.groups()
+    command = re.search(r'\$ memctl graph path "(.+)" "(.+)"\n', tour.stdout)
+    assert command is not None
+    name, farther = command.groups()
     (beside,) = re.findall(rf"^  {re.escape(name)}: (.+)$", tour.stdout, re.MULTILINE)
     assert farther not in beside
     steps = re.findall(r"^  \d\. (.+) → (.+) \(.+\)$", tour.stdout, re.MULTILINE)

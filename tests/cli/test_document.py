@@ -86,8 +86,8 @@ def test_an_insight_is_not_edited_and_says_what_to_edit(leases: Run) -> None:
 def test_the_kinds_of_insights_have_the_same_names_everywhere() -> None:
     page = (Path(__file__).parents[2] / "docs/concepts.md").read_text().split("## Insights")[1]
     table = [line.split("|")[1] for line in page.split("\n## ")[0].splitlines() if line[:2] == "| "]
-    told = [word for cell in table[1:] for word in cell.replace("`", "").replace(",", "").split()]
-    assert told == list(get_args(InsightKind))
+    cells = [word for cell in table[1:] for word in cell.replace("`", "").replace(",", "").split()]
+    assert cells == list(get_args(InsightKind))
 
 
 def test_forgetting_a_document_takes_its_memories_and_insights(leases: Run, tmp_path: Path) -> None:

@@ -39,11 +39,11 @@ def test_it_says_of_each_source_what_the_real_thing_would(memctl: Run, tmp_path:
     for key in ("ingested", "skipped", "failed"):
         assert dry.json[key] == real.json[key]
 
-    def told(report: Any) -> set[tuple[str, str, str, str]]:
+    def outcomes(report: Any) -> set[tuple[str, str, str, str]]:
         keys = ("source", "outcome", "document_id", "error")
         return {tuple(item[key] for key in keys) for item in report["outcomes"]}  # type: ignore[misc]
 
-    assert told(dry.json) == told(real.json)
+    assert outcomes(dry.json) == outcomes(real.json)
 
 
 def test_versions_within_one_file_of_lines_are_told_apart(memctl: Run) -> None:

@@ -102,9 +102,9 @@ def test_while_the_endpoint_is_down_a_question_is_answered_by_keyword(
     assert found.json["answer"]["citations"]
     assert "note: found by keyword alone: http" in found.err
     assert memctl("query", "--mode", "vector", "when does the ferry leave?").code == 1
-    told = memctl("context", "when does the ferry leave?")
-    assert FERRY in told.out
-    assert "note: found by keyword alone" in told.err
+    context = memctl("context", "when does the ferry leave?")
+    assert FERRY in context.out
+    assert "note: found by keyword alone" in context.err
 
 
 def test_while_the_endpoint_is_down_nothing_is_ingested_and_nothing_has_failed(

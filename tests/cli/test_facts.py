@@ -226,10 +226,10 @@ def test_a_model_that_answers_is_told_what_holds_no_longer(
     model.on("AnswerReply", reply)
     assert memctl("query", "Where does Ann work?").code == 0
     given = next(asked.data for asked in model.asked if asked.shape == "AnswerReply")
-    told = {text.splitlines()[1]: text.splitlines()[2:] for text in given}
-    assert told[BOLT] == []
-    assert len(told[ACME]) == 1
-    assert told[ACME][0].endswith(f"to hold no longer: “{ACME}”)")
+    values = {text.splitlines()[1]: text.splitlines()[2:] for text in given}
+    assert values[BOLT] == []
+    assert len(values[ACME]) == 1
+    assert values[ACME][0].endswith(f"to hold no longer: “{ACME}”)")
 
 
 def test_what_a_person_corrected_is_not_marked_in_its_source(
@@ -595,7 +595,8 @@ def test_two_that_take_in_at_once_ask_about_each_fact_once(
         line = json.dumps({"text": text, "created_at": when}).encode()
         with product.open("default", home=Path(os.environ["MEMCTL_HOME"])) as base:
             base.ingest(
-                jsonl=io.BytesIO(line), progress=lambda told: told.note == note and goes_on.set()
+                jsonl=io.BytesIO(line),
+                progress=lambda report: report.note == note and goes_on.set(),
             )
 
     model.on("ComparisonReply", slowly)

@@ -37,7 +37,7 @@ def test_every_error_has_the_documented_exit_code() -> None:
     }  # fmt: skip
 
 
-def test_what_has_an_id_or_name_and_is_not_there_is_exit_code_1(memctl: Run) -> None:
+def test_an_unknown_id_or_name_is_exit_code_1(memctl: Run) -> None:
     memctl("kb", "create", "default")
     for words in (
         "memory show m_000000", "insight show i_000000", "document show d_000000",

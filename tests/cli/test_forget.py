@@ -156,12 +156,12 @@ def test_of_two_files_of_one_name_the_other_keeps_its_receipt_and_its_file(
     memctl("watch", "--once")
     (base / "inbox/plan.md").write_text("The lighthouse of Ida is white.")
     memctl("watch", "--once")
-    told = memctl("why", "plan.md", "-o", "json").json
-    assert [each["outcome"] for each in told] == ["ingested", "failed", "ingested"]
+    history = memctl("why", "plan.md", "-o", "json").json
+    assert [each["outcome"] for each in history] == ["ingested", "failed", "ingested"]
     report = forget(memctl, "--document", first)
     assert report["files"] == [str(base / "processed/plan.md")]
-    assert memctl("why", "plan.md", "-o", "json").json == told[:2]
-    assert Path(told[0]["place"]).read_text() == "The lighthouse of Ida is white."
+    assert memctl("why", "plan.md", "-o", "json").json == history[:2]
+    assert Path(history[0]["place"]).read_text() == "The lighthouse of Ida is white."
     assert rows_with(SECRETS) == files_with(home, SECRETS) == []
     forget(memctl, "--document", document(memctl, "plan"))
     assert memctl("why", "plan.md").code == 4
@@ -196,7 +196,9 @@ def test_the_reason_of_a_copy_with_a_long_name_goes_too(memctl: Run, home: Path)
     assert not reason_path(copy).exists()
 
 
-def test_what_rests_on_it_alone_goes_and_what_rests_on_more_stays(memctl: Run, home: Path) -> None:
+def test_memories_that_rest_only_on_what_is_forgotten_go_and_others_stay(
+    memctl: Run, home: Path
+) -> None:
     with Home(load_config({})).open("default") as base:
         mine = base.documents.get(document(memctl, "plan")).memories[0].id
         other = base.documents.get(document(memctl, "garden")).memories[0].id
@@ -228,8 +230,8 @@ def test_nothing_goes_where_it_is_only_tried_or_nobody_agrees(memctl: Run, home:
 
 def test_without_a_name_it_says_where_it_looked(memctl: Run) -> None:
     memctl("kb", "create", "notes")
-    told = memctl("ingest", "--text", "Zorba has the code.", "-k", "notes", "-o", "json")
-    assert told.code == 0
+    ingested = memctl("ingest", "--text", "Zorba has the code.", "-k", "notes", "-o", "json")
+    assert ingested.code == 0
     memctl("memory", "add", "Tea.")
     elsewhere = memctl("forget", "--entity", "Zorba", "--yes")
     assert "nothing names 'Zorba' in default" in elsewhere.err
@@ -347,11 +349,11 @@ def test_what_a_model_said_of_all_of_a_document_goes_with_a_memory_of_it(
         monkeypatch.setenv(name, value)
     fact = {"type": "decision", "quote": PLAN.split(". ")[0], "why": "decided", "subject": "we"}
     fact |= {"relation": "sail to", "object": "Svalbard"}
-    told = {
+    reading = {
         "gist": "Aurora sails with its skipper towards arctic waters.",
         "importance_reason": "Polar voyage",
     }
-    endpoint.on("DocumentReply", {**understood_nothing(), **told, "facts": [fact]})
+    endpoint.on("DocumentReply", {**understood_nothing(), **reading, "facts": [fact]})
     memctl("ingest", "--text", PLAN + "\n\nThe harbour is open all year round." * 60)
     assert len(rows_with(["arctic", "Polar"])) == 2, "the document, and a gist of several passages"
     (made,) = (row for row in memctl("memory", "list").rows if row["type"] == "decision")
@@ -497,11 +499,11 @@ def test_what_failed_or_was_noted_before_a_date_goes_with_what_is_old(
     os.utime(vault / "kept.pdf", (0, 946_684_800))
     memctl("watch", "--once")
     memctl("query", "Who prunes the trees?")
-    told = memctl("forget", "--before", "2001-01-01", "--dry-run", "-o", "json").json
+    preview = memctl("forget", "--before", "2001-01-01", "--dry-run", "-o", "json").json
     report = forget(memctl, "--before", "2001-01-01")
     assert (
         report["files"]
-        == told["files"]
+        == preview["files"]
         == [str(base / f"failed/old.pdf{end}") for end in ("", ".reason.json")]
     )
     assert report["yours"] == [str(vault / "kept.pdf")]
@@ -577,7 +579,11 @@ def test_what_was_forgotten_since_does_not_come_back_with_a_snapshot(
     assert report["left"] == []
     assert rows_with(["Svalbard"]) == files_with(home, ["Svalbard"]) == []
     with Home(load_config({})).open("default") as base:
-        assert base.store.ledger.forgotten.gone() == base.store.ledger.forgotten.blocked() == set()
+        assert (
+            base.store.ledger.forgotten.gone_ids()
+            == base.store.ledger.forgotten.blocked_ids()
+            == set()
+        )
 
 
 def test_what_stays_of_a_document_has_vectors_of_the_embedder_that_it_goes_back_to(
@@ -774,9 +780,9 @@ def test_one_that_was_cut_off_is_reported_and_completed_by_a_repair(
     (status,) = memctl("status").rows
     assert status["forgets_unfinished"] == 1
     assert "memctl forget -k default" in memctl("status", "-o", "table").out
-    told = [row for row in memctl("doctor").rows if row["subject"] == "forget"]
-    assert [row["verdict"] for row in told] == ["warning"]
-    assert "memctl forget -k default" in told[0]["hint"]
+    findings = [row for row in memctl("doctor").rows if row["subject"] == "forget"]
+    assert [row["verdict"] for row in findings] == ["warning"]
+    assert "memctl forget -k default" in findings[0]["hint"]
     tried = [row["message"] for row in memctl("doctor", "--repair", "--dry-run").rows]
     assert tried == ["would complete 1 forget that had been cut off"]
     done = [row["message"] for row in memctl("doctor", "--repair").rows]
@@ -810,8 +816,8 @@ MARK = "Xylophagou7"
 def everywhere(memctl: Run, endpoint: FakeEndpoint, home: Path) -> None:
     """Put a word into every place that a knowledge base has for one."""
     inbox = home / "kb/default/inbox"
-    told = f"Ann lives in {MARK}. Bob was in {MARK} on 12 May 2026."
-    (inbox / "letter.md").write_text(f"# {MARK}\n\n{told}\n\nSee [[{MARK}]] for more.\n")
+    text = f"Ann lives in {MARK}. Bob was in {MARK} on 12 May 2026."
+    (inbox / "letter.md").write_text(f"# {MARK}\n\n{text}\n\nSee [[{MARK}]] for more.\n")
     assert memctl("watch", "--once").code == 0
     endpoint.fail(path="completions", times=-1, after=1)  # so that facts wait to be compared
     later = f"Ann lives in {MARK} no more."

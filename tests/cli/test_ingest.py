@@ -104,9 +104,9 @@ def test_an_empty_file_is_skipped_with_a_note(memctl: Run, tmp_path: Path) -> No
     alone = memctl("ingest", "notes/empty.txt", "-o", "table")
     assert (alone.code, alone.err) == (0, "note: empty.txt is empty; skipped\n")
     assert alone.out.startswith("default: 1 empty, in ")
-    told = memctl("why", "notes/empty.txt", "-o", "table").out
-    assert "skipped: there is nothing in it" in told
-    assert "empty.txt is empty" in told
+    output = memctl("why", "notes/empty.txt", "-o", "table").out
+    assert "skipped: there is nothing in it" in output
+    assert "empty.txt is empty" in output
 
 
 def test_a_file_that_is_empty_now_keeps_what_was_remembered_of_it(
@@ -152,8 +152,8 @@ def test_what_is_left_out_of_a_folder_is_named_when_asked_for(memctl: Run, tmp_p
     odd_folder(tmp_path / "mine")
     result = memctl("ingest", "mine", "--verbose", "-o", "json")
     assert result.json["ingested"] == 1
-    told = [line for line in result.err.splitlines() if line.startswith("skipped ")]
-    assert told == [
+    skipped = [line for line in result.err.splitlines() if line.startswith("skipped ")]
+    assert skipped == [
         f"skipped {tmp_path}/mine/{line}"
         for line in (
             ".env: hidden",
@@ -296,7 +296,9 @@ def test_a_bad_line_says_by_its_class_what_went_wrong(memctl: Run) -> None:
     assert errors_of(result) == ["BadRecord"] * 3
 
 
-def test_what_may_not_be_read_says_so_by_its_class(memctl: Run, tmp_path: Path) -> None:
+def test_a_file_without_read_permission_is_reported_as_a_permission_error(
+    memctl: Run, tmp_path: Path
+) -> None:
     (tmp_path / "closed.txt").write_text("x")
     (tmp_path / "closed.txt").chmod(0)
     with permissions_that_hold():

@@ -217,7 +217,7 @@ def test_one_is_not_taken_back_before_a_later_one_that_changed_what_it_did(with_
     assert "it has been already" in refused(with_notes, str(one))
 
 
-def test_what_would_rest_on_nothing_that_holds_stays_ended(with_notes: Run) -> None:
+def test_undo_does_not_revive_an_insight_whose_sources_have_ended(with_notes: Run) -> None:
     first = consolidate(with_notes)
     said = "Hi Mara, the lease for the workshop starts on 20 June 2026 after all."
     tell(with_notes, said, "2026-03-20", "mail")

@@ -113,7 +113,9 @@ def test_one_of_a_newer_version_is_listed_but_not_opened(memctl: Run, tmp_path: 
     assert "hint: upgrade memctl" in result.err
 
 
-def test_what_takes_one_refuses_a_second_and_does_nothing(memctl: Run, tmp_path: Path) -> None:
+def test_commands_for_one_knowledge_base_refuse_a_second_and_do_nothing(
+    memctl: Run, tmp_path: Path
+) -> None:
     for name in ("notes", "diary"):
         memctl("kb", "create", name)
     (tmp_path / "a.txt").write_text("The door code is 4711.")
@@ -186,7 +188,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("command", CHANGES, ids=lambda command: command[0])
-def test_what_changes_what_is_known_changes_the_only_one_and_makes_none(
+def test_a_change_goes_to_the_only_knowledge_base_and_creates_none(
     memctl: Run, command: tuple[str, ...]
 ) -> None:
     nowhere = memctl(*command)
@@ -195,8 +197,8 @@ def test_what_changes_what_is_known_changes_the_only_one_and_makes_none(
     private = memctl(*command)
     assert (private.code, "-k diary" in private.err) == (10, True)
     memctl("kb", "create", "work")
-    told = "Zorba Petrov has the code of Ida Keller."
-    assert memctl("ingest", "--text", told, "-k", "work").code == 0
+    text = "Zorba Petrov has the code of Ida Keller."
+    assert memctl("ingest", "--text", text, "-k", "work").code == 0
     assert memctl(*command).code == 0
     memctl("kb", "create", "notes")
     either = memctl(*command)

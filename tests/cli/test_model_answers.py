@@ -165,11 +165,11 @@ def test_instructions_in_a_document_are_data_and_obeying_them_is_marked(
 
 
 @pytest.mark.parametrize(
-    ("status", "told"),
+    ("status", "message"),
     [(503, "answered 503"), (401, "check the key"), (404, "models list")],
 )
 def test_a_model_that_fails_leaves_the_built_in_answer_and_says_why(
-    notes: Run, endpoint: FakeEndpoint, status: int, told: str
+    notes: Run, endpoint: FakeEndpoint, status: int, message: str
 ) -> None:
     endpoint.fail(status, times=-1)
     result = notes("query", QUESTION, "-o", "json")
@@ -178,7 +178,7 @@ def test_a_model_that_fails_leaves_the_built_in_answer_and_says_why(
     assert "12 May 2026" in result.json["answer"]["text"]
     assert result.json["answer"]["note"]
     assert result.err.startswith("note: answered without the model: ")
-    assert told in result.err
+    assert message in result.err
     [noted] = notes("sql", "select status, error from queries").rows
     assert noted["status"] == "answered"
     assert noted["error"] == ("ModelUnavailable" if status == 503 else "ModelRefused")
@@ -284,11 +284,11 @@ def test_an_answer_from_several_knowledge_bases_is_paid_by_that_with_the_best_hi
 def test_a_stream_prints_the_answer_then_the_citations_it_rests_on(
     notes: Run, endpoint: FakeEndpoint
 ) -> None:
-    def told(asked: Asked) -> str:
+    def answer(asked: Asked) -> str:
         number = about("Aurora", asked)
         return f"Aurora is launched on 12 May 2026. [{number}] The moon is made of cheese [88]."
 
-    endpoint.on("", told)
+    endpoint.on("", answer)
     result = notes("query", QUESTION, "--stream")
     lines = result.out.splitlines()
     assert lines[0] == "Aurora is launched on 12 May 2026. [1] The moon is made of cheese."

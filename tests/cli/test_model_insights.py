@@ -83,8 +83,8 @@ def test_the_model_writes_the_insight_of_a_group(notes: Run, endpoint: FakeEndpo
     shown = notes("insight", "show", insight["id"], "-o", "json").json
     assert shown["memory"]["method"] == "model/m/consolidate/1"
     assert shown["memory"]["title"] == "Lease of the workshop"
-    told = {item["relationship"] for item in insight["connections"]}
-    assert "brought_up_to_date_by" in told
+    relationships = {item["relationship"] for item in insight["connections"]}
+    assert "brought_up_to_date_by" in relationships
 
 
 def test_a_contradiction_that_the_model_finds_makes_it_one(
@@ -171,9 +171,9 @@ def test_instructions_in_a_memory_are_data(
     notes("ingest", "evil.md")
     endpoint.on("InsightReply", reply())
     consolidated(notes)
-    told = [asked for asked in endpoint.asked if any(ORDER in text for text in asked.data)]
-    assert told
-    for asked in told:
+    requests = [asked for asked in endpoint.asked if any(ORDER in text for text in asked.data)]
+    assert requests
+    for asked in requests:
         assert ORDER not in asked.instructions
         assert asked.said.count(ORDER) == sum(text.count(ORDER) for text in asked.data)
 
@@ -274,5 +274,5 @@ def test_without_a_model_nothing_is_asked(
 
 def test_people_are_told_what_the_model_did(notes: Run, endpoint: FakeEndpoint) -> None:
     endpoint.on("InsightReply", reply(sources=[1, 2, 99]))
-    told = notes("consolidate", "-o", "table").out
-    assert "1 written by a model, 1 forged citation dropped" in told
+    output = notes("consolidate", "-o", "table").out
+    assert "1 written by a model, 1 forged citation dropped" in output

@@ -229,10 +229,10 @@ def test_what_is_wrong_with_several_models_is_told_once_below_them(
 ) -> None:
     endpoint.fail(401, times=-1)
     use(endpoint, monkeypatch, understand="m", answer="m", embed="e")
-    told = memctl("models", "test", "-o", "table").out
-    assert told.count("answered 401") == 1
-    assert f"understand, answer, embed: {endpoint.url} answered 401" in told
-    assert "\n  hint: check the key" in told
+    output = memctl("models", "test", "-o", "table").out
+    assert output.count("answered 401") == 1
+    assert f"understand, answer, embed: {endpoint.url} answered 401" in output
+    assert "\n  hint: check the key" in output
 
 
 @pytest.mark.parametrize("command", [("models", "list"), ("stats", "--cost"), ("models", "test")])

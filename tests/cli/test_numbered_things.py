@@ -56,7 +56,7 @@ def home(memctl: Run) -> Run:
     return memctl
 
 
-def test_what_has_the_number_asked_for_is_the_answer(home: Run) -> None:
+def test_the_item_with_the_number_asked_for_is_the_answer(home: Run) -> None:
     answers = {question: home("query", question).rows[0]["answer"] for question in TOLD}
     quotes = {
         question: answer["citations"][0]["quote"] if answer["found"] else answer["text"]

@@ -122,16 +122,16 @@ def test_the_standing_context_has_insights_and_nothing_private(memctl: Run) -> N
     memctl("memory", "add", "important: the attic leaks", "-k", "diary")
     memctl("kb", "set", "default", "--private-namespace", "secret")
     memctl("memory", "add", "important: the cellar leaks", "--namespace", "secret")
-    told = memctl("context", "--standing", "--budget", "400", "-o", "json").json
-    assert told["tokens"] <= 400
-    memories, insights = told["text"].split("\n\nInsights\n")
+    context = memctl("context", "--standing", "--budget", "400", "-o", "json").json
+    assert context["tokens"] <= 400
+    memories, insights = context["text"].split("\n\nInsights\n")
     assert memories.startswith("Memory Context\n[1] ")
     plain = memctl("context", "--standing", "--budget", "400", "--headings", "plain").out
     assert "\n\nWhat follows from it\n[" in plain
-    numbers = [each["number"] for each in told["citations"]]
+    numbers = [each["number"] for each in context["citations"]]
     assert numbers == list(range(1, len(numbers) + 1))
     assert f"[{len(numbers)}]" in insights
-    assert "leaks" not in told["text"]
+    assert "leaks" not in context["text"]
     private = memctl("context", "--standing", "-k", "diary")
     assert (private.code, private.out) == (0, "")
     assert "diary is private, and left out where nothing is asked" in private.err

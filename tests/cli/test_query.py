@@ -491,16 +491,16 @@ def test_automatic_context_is_silent_for_talk_and_orders(notes: Run, message: st
 )  # fmt: skip
 def test_automatic_context_is_there_where_memory_is_asked_for(notes: Run, message: str) -> None:
     assert "Aurora" in notes("context", "--auto", message).out
-    told = notes("context", "--auto", message, "-o", "json").json
-    assert told["why"].startswith(("relevance 0.", "refers to"))
+    context = notes("context", "--auto", message, "-o", "json").json
+    assert context["why"].startswith(("relevance 0.", "refers to"))
 
 
 def test_automatic_context_of_a_message_that_memory_knows_nothing_about_is_empty(
     notes: Run,
 ) -> None:
     asked = "what did we say about zebras in Antarctica?"
-    told = notes("context", "--auto", asked, "-o", "json").json
-    assert (told["text"], told["why"]) == ("", "refers to what was before: 'what did we'")
+    context = notes("context", "--auto", asked, "-o", "json").json
+    assert (context["text"], context["why"]) == ("", "refers to what was before: 'what did we'")
 
 
 def test_the_fusion_can_be_chosen_on_the_command_line_and_in_the_settings(

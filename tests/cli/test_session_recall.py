@@ -11,15 +11,15 @@ from trigger_sentences import FACTS, MEMORIES, TRAPS
 from .conftest import Run
 
 
-def test_what_is_said_tells_what_is_kept_of_it(memctl: Run) -> None:
+def test_session_say_reports_what_is_kept_of_the_message(memctl: Run) -> None:
     memctl("session", "start", "--id", "one", "--user", "user123")
     said = "important: always use Python 3.10+ for this project #beto_coding"
-    told = memctl("session", "say", "one", said, "-o", "json").json
-    assert told["success"] is True
-    assert told["memory_type"] == "important_fact"
-    assert told["text"] == "always use Python 3.10+ for this project"
-    assert told["tags"] == ["coding"]
-    assert told["content"] == said
+    reply = memctl("session", "say", "one", said, "-o", "json").json
+    assert reply["success"] is True
+    assert reply["memory_type"] == "important_fact"
+    assert reply["text"] == "always use Python 3.10+ for this project"
+    assert reply["tags"] == ["coding"]
+    assert reply["content"] == said
     plain = memctl("session", "say", "one", "The artifact: a bowl", "-o", "json").json
     assert plain["success"] is False
     assert plain["message"] == "No memory triggers detected"
@@ -37,9 +37,9 @@ def test_a_pipe_of_messages_tells_it_for_each(memctl: Run) -> None:
         {"sender": "user", "content": "remember: the pump is under the stairs"},
         {"sender": "agent", "content": "remember: I am an agent"},
     ]
-    told = memctl("session", "record", "one", "-", stdin="\n".join(map(json.dumps, lines))).rows
-    assert [row["success"] for row in told] == [True, False]
-    assert told[0]["memory_type"] == "important_fact"
+    rows = memctl("session", "record", "one", "-", stdin="\n".join(map(json.dumps, lines))).rows
+    assert [row["success"] for row in rows] == [True, False]
+    assert rows[0]["memory_type"] == "important_fact"
 
 
 def test_every_phrase_keeps_one_memory_and_what_looks_like_one_keeps_none(memctl: Run) -> None:
@@ -49,11 +49,13 @@ def test_every_phrase_keeps_one_memory_and_what_looks_like_one_keeps_none(memctl
         said += [("agent", f"The bed number {number} of the garden is dug."), ("user", text)]
     lines = [json.dumps({"sender": sender, "content": content}) for sender, content in said]
     memctl("session", "start", "--id", "one")
-    told = memctl("session", "record", "one", "-", stdin="\n".join(lines)).rows
-    kept = [row.get("memory_type") for row in told if row["success"]]
+    recorded = memctl("session", "record", "one", "-", stdin="\n".join(lines)).rows
+    kept = [row.get("memory_type") for row in recorded if row["success"]]
     assert kept == ["memories"] * len(MEMORIES) + ["important_fact"] * len(FACTS)
-    of_user = {row["turn"] for row, (sender, _) in zip(told, said, strict=True) if sender == "user"}
-    assert {row["turn"] for row in told if row["success"]} <= of_user
+    of_user = {
+        row["turn"] for row, (sender, _) in zip(recorded, said, strict=True) if sender == "user"
+    }
+    assert {row["turn"] for row in recorded if row["success"]} <= of_user
     for type_, sentences in (("memories", MEMORIES), ("important_fact", FACTS)):
         rows = memctl("memory", "list", "--type", type_, "-n", "0", "-o", "ndjson").rows
         assert len(rows) == len(sentences)
@@ -188,8 +190,8 @@ def test_what_is_archived_is_not_stated_once_more(memctl: Run) -> None:
 
 def test_nothing_of_other_conversations_says_why_where_somebody_reads_it(memctl: Run) -> None:
     memctl("session", "start", "--id", "one")
-    told = memctl("session", "recall", "one", "hello", "-o", "json").json
-    assert (told["text"], told["why"]) == ("", "does not refer to what was before")
+    recalled = memctl("session", "recall", "one", "hello", "-o", "json").json
+    assert (recalled["text"], recalled["why"]) == ("", "does not refer to what was before")
 
 
 def test_a_prompt_has_what_another_conversation_says(memctl: Run, tmp_path: Path) -> None:
@@ -297,8 +299,8 @@ def test_a_conversation_of_short_messages_has_a_summary(memctl: Run) -> None:
 def test_code_in_a_message_asks_for_nothing(memctl: Run) -> None:
     memctl("session", "start", "--id", "code", "--user", "ann")
     said = "Look:\n```\nimportant: x = 1 is the default here\n```\nWe decided to move in May."
-    told = memctl("session", "say", "code", said, "-o", "json").json
-    assert not told["success"]
+    reply = memctl("session", "say", "code", said, "-o", "json").json
+    assert not reply["success"]
     memctl("session", "say", "code", "All is well.")
     memctl("session", "end", "code")
     rows = memctl("memory", "list", "--level", "memory", "-n", "0", "-o", "ndjson").rows

@@ -263,7 +263,7 @@ def test_memories_of_no_document_are_each_their_own(memctl: Run) -> None:
     "option",
     [("--diversity", "1.5"), ("--diversity", "x"), ("--per-document", "-1"), ("--duplicates", "x")],
 )
-def test_what_cannot_be_is_a_usage_error(memctl: Run, option: tuple[str, str]) -> None:
+def test_impossible_search_options_are_a_usage_error(memctl: Run, option: tuple[str, str]) -> None:
     result = memctl("query", "tides", *option)
     assert result.code == 2
     assert result.err.startswith("error: ")

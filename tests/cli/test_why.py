@@ -175,8 +175,8 @@ def model(endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> FakeEndpoi
     """A model that is configured, and states one fact of each document."""
     fact = {"type": "decision", "quote": TEXT, "why": "decided", "subject": "we"}
     fact |= {"relation": "decided", "object": "launch"}
-    told = {"gist": "A plan.", "entities": [], "topics": [], "importance": 0.5, "dates": []}
-    endpoint.on("DocumentReply", {**told, "importance_reason": "", "facts": [fact]})
+    reading = {"gist": "A plan.", "entities": [], "topics": [], "importance": 0.5, "dates": []}
+    endpoint.on("DocumentReply", {**reading, "importance_reason": "", "facts": [fact]})
     settings = {"MEMCTL_BUDGET_INPUT_PRICE": "1000", "MEMCTL_BUDGET_OUTPUT_PRICE": "5000"}
     for name, value in (endpoint.settings(understand="m") | settings).items():
         monkeypatch.setenv(name, value)
@@ -288,10 +288,10 @@ def test_insights_that_rest_on_a_file_are_counted(memctl: Run, notes: Path) -> N
     memctl("consolidate")
     insights = memctl("insight", "list", "-o", "json").json
     assert insights
-    told = [row["memories"]["insights"] for row in why(memctl, "later.md")]
+    counts = [row["memories"]["insights"] for row in why(memctl, "later.md")]
     ids = {row["id"] for row in memctl("memory", "list", "--source", "*later.md", "-n", "0").rows}
-    assert told == [sum(not ids.isdisjoint(each["source_ids"]) for each in insights)]
-    assert told[0] > 0
+    assert counts == [sum(not ids.isdisjoint(each["source_ids"]) for each in insights)]
+    assert counts[0] > 0
 
 
 def test_how_much_there_was_to_read_is_told(memctl: Run, notes: Path) -> None:
@@ -522,10 +522,10 @@ def test_why_tells_of_each_file_of_an_inbox_what_the_watcher_then_does(
         (inbox / name).parent.mkdir(exist_ok=True)
         (inbox / name).write_text(f"{TEXT} {name}")
     files = [path for path in inbox.rglob("*") if path.is_symlink() or not path.is_dir()]
-    told = {path: why(memctl, path)[0]["outcome"] for path in files}
+    outcomes = {path: why(memctl, path)[0]["outcome"] for path in files}
     memctl("watch", "--once")
     stayed = {path for path in files if os.path.lexists(path)}
-    waiting = {path for path in files if told[path] == "waiting"}
+    waiting = {path for path in files if outcomes[path] == "waiting"}
     assert waiting == set(files) - stayed - {inbox / "talk.srt"}
     assert len(waiting) == 5
 

@@ -61,14 +61,14 @@ def test_a_value_that_a_later_note_gives_anew_is_a_change_with_both_and_their_da
 ) -> None:
     base.add(*reversed(story))
     report = base.consolidator().run()
-    (told,) = [item for item in report.insights if "15 June 2026" in item.text]
-    assert told.kind == "change"
-    assert "went from 1 June 2026 to 15 June 2026 (3 March → 10 April 2026). " in told.text
-    assert "The lease starts on 1 June 2026 and the rent is 1,200 EUR a month" in told.text
-    assert "The lease for the workshop starts on 15 June 2026. " in told.text
-    assert "(confirmation.eml, 10 April 2026)" in told.text
-    assert told.importance > 0.6
-    (connection,) = told.connections
+    (insight,) = [item for item in report.insights if "15 June 2026" in item.text]
+    assert insight.kind == "change"
+    assert "went from 1 June 2026 to 15 June 2026 (3 March → 10 April 2026). " in insight.text
+    assert "The lease starts on 1 June 2026 and the rent is 1,200 EUR a month" in insight.text
+    assert "The lease for the workshop starts on 15 June 2026. " in insight.text
+    assert "(confirmation.eml, 10 April 2026)" in insight.text
+    assert insight.importance > 0.6
+    (connection,) = insight.connections
     assert (connection.relationship, connection.text) == ("follows", "1 June 2026 → 15 June 2026")
 
 
@@ -79,19 +79,19 @@ def test_what_is_said_on_one_day_in_two_ways_is_a_contradiction(base: Any, note:
         note(text.format(15), "2026-03-03", "letter.eml"),
         note("Bake the bread at 240 degrees.", "2026-03-02", "c.md"),
     )
-    (told,) = base.consolidator().run().insights
-    assert told.kind == "contradiction"
-    assert "1 June 2026 or 15 June 2026, the sources do not agree. " in told.text
-    assert [item.relationship for item in told.connections] == ["contradicts"]
+    (insight,) = base.consolidator().run().insights
+    assert insight.kind == "contradiction"
+    assert "1 June 2026 or 15 June 2026, the sources do not agree. " in insight.text
+    assert [item.relationship for item in insight.connections] == ["contradicts"]
 
 
 def test_a_value_that_moves_twice_is_told_as_one_series(base: Any, note: Note) -> None:
     for day, amount in (("2024-03-02", 450), ("2024-04-09", 525), ("2025-01-20", 560)):
         base.add(note(f"The survey fee of Hale and Sons is now £{amount}.", day, f"{amount}.md"))
     base.add(note("Bake the bread at 240 degrees.", "2026-03-02", "c.md"))
-    (told,) = base.consolidator().run().insights
+    (insight,) = base.consolidator().run().insights
     days = "2 March 2024 → 9 April 2024 → 20 January 2025"
-    assert f"went from £450 to £525 to £560 ({days}). " in told.text
+    assert f"went from £450 to £525 to £560 ({days}). " in insight.text
 
 
 def test_what_a_gist_and_a_fact_of_one_document_say_alike_is_quoted_once(
@@ -103,9 +103,9 @@ def test_what_a_gist_and_a_fact_of_one_document_say_alike_is_quoted_once(
     gist = note(more.format(said), "2026-04-10", "moved.eml", type_="gist")
     fact = note(said, "2026-04-10", "moved.eml", type_="fact")
     base.add(first, gist, fact)
-    (told,) = base.consolidator().run().insights
-    assert set(told.source_ids) == {first.id, fact.id}
-    assert told.text.count("“The lease for the workshop starts on 15 June 2026” (moved.eml") == 1
+    (insight,) = base.consolidator().run().insights
+    assert set(insight.source_ids) == {first.id, fact.id}
+    assert insight.text.count("“The lease for the workshop starts on 15 June 2026” (moved.eml") == 1
 
 
 def test_what_shares_nothing_rare_stays_alone(base: Any, story: list[Memory]) -> None:
@@ -164,10 +164,10 @@ def test_a_second_run_changes_nothing(base: Any, story: list[Memory]) -> None:
 def test_a_dry_run_tells_the_same_and_writes_nothing(base: Any, story: list[Memory]) -> None:
     base.add(*story)
     versions = base.store.snapshot().versions
-    told = base.consolidator().run(dry_run=True)
+    report = base.consolidator().run(dry_run=True)
     assert base.store.snapshot().versions == versions
-    assert told.dry_run
-    assert told.insights == base.consolidator().run().insights
+    assert report.dry_run
+    assert report.insights == base.consolidator().run().insights
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 3, 20])
@@ -176,8 +176,8 @@ def test_the_size_of_batches_does_not_change_what_is_told(
 ) -> None:
     base.add(*story)
     base.consolidator(seconds_a_commit=0.0).run(batch_size=batch_size)
-    (told,) = base.insights()
-    assert told == lease([told])
+    (insight,) = base.insights()
+    assert insight == lease([insight])
 
 
 def test_a_run_that_was_stopped_is_finished_by_the_next(base: Any, story: list[Memory]) -> None:

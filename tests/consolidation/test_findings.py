@@ -17,7 +17,7 @@ OTHERS = ("Bake the bread at 240 degrees.", "The cat sleeps on the stove.", "Rea
 
 
 @pytest.fixture
-def told(base: Any, note: Note) -> Callable[..., dict[str, str]]:
+def insights_of(base: Any, note: Note) -> Callable[..., dict[str, str]]:
     """Adds notes among others and returns the insights on them, by kind."""
 
     def tell(*notes: Memory) -> dict[str, str]:
@@ -44,41 +44,47 @@ def rows(note: Note) -> list[Memory]:
 
 
 def test_a_table_that_comes_to_more_than_a_budget_is_told_with_both(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     budget = fact(note, "The budget for the spring tour is £2,000.", "2024-01-15", "plan.md")
-    text = told(*rows(note), budget)["total"]
+    text = insights_of(*rows(note), budget)["total"]
     days = "20 February → 2 May 2024"
     assert f"3 entries come to 2,240.50 ({days}), over the budget of £2,000 by 240.50. " in text
     assert "“The budget for the spring tour is £2,000” (plan.md, 15 January 2024)" in text
 
 
 def test_the_balance_of_a_bill_is_no_balance_of_the_table(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     (table,) = rows(note)
     paid = "date: 2024-05-09; what: balance; category: rights; amount: 10.00"
     carried = "what: balance; amount: 999.00"
     budget = fact(note, "The budget for the spring tour is £2,000.", "2024-01-15", "plan.md")
-    text = told(replace(table, text="\n".join((table.text, paid, carried))), budget)["total"]
+    text = insights_of(replace(table, text="\n".join((table.text, paid, carried))), budget)["total"]
     assert "4 entries come to 2,250.50 " in text
 
 
-def test_a_category_has_a_limit_of_its_own(told: Callable[..., dict[str, str]], note: Note) -> None:
+def test_a_category_has_a_limit_of_its_own(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
     limit = fact(note, "The set must stay under 1,400.", "2024-01-15", "plan.md")
-    assert "Spring tour, set: 2 entries come to 1,600.50 " in told(*rows(note), limit)["total"]
+    assert (
+        "Spring tour, set: 2 entries come to 1,600.50 " in insights_of(*rows(note), limit)["total"]
+    )
 
 
 def test_a_table_within_its_budget_is_not_told(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     budget = fact(note, "The budget for the spring tour is £2,500.", "2024-01-15", "plan.md")
-    assert "total" not in told(*rows(note), budget)
+    assert "total" not in insights_of(*rows(note), budget)
 
 
-def test_a_budget_in_words_is_one_too(told: Callable[..., dict[str, str]], note: Note) -> None:
+def test_a_budget_in_words_is_one_too(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
     plan = fact(note, "For the spring tour the plan said two thousand.", "2024-01-15", "plan.md")
-    assert ", over the plan of 2,000 by 240.50. " in told(*rows(note), plan)["total"]
+    assert ", over the plan of 2,000 by 240.50. " in insights_of(*rows(note), plan)["total"]
 
 
 def hosting(note: Note, months: int) -> Memory:
@@ -93,10 +99,10 @@ def hosting(note: Note, months: int) -> Memory:
 
 
 def test_what_a_monthly_payment_comes_to_by_the_end_of_a_year_is_over_its_budget(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     said = "Nordwolke: the budget is 5,400 for the year."
-    text = told(hosting(note, 10), fact(note, said, "2026-10-09", "talk.md"))["total"]
+    text = insights_of(hosting(note, 10), fact(note, said, "2026-10-09", "talk.md"))["total"]
     assert "10 entries come to 5,000 (5 January → 5 October 2026); at 500 a month " in text
     assert " they will be 6,000 at the end of 2026, over the budget of 5,400 by 600. " in text
 
@@ -106,13 +112,13 @@ def test_what_a_monthly_payment_comes_to_by_the_end_of_a_year_is_over_its_budget
     ["Nordwolke: the budget is 5,400 in all.", "Nordwolke: the budget is 6,000 for the year."],
 )
 def test_a_payment_that_keeps_to_its_budget_is_not_told(
-    told: Callable[..., dict[str, str]], note: Note, said: str
+    insights_of: Callable[..., dict[str, str]], note: Note, said: str
 ) -> None:
-    assert "total" not in told(hosting(note, 10), fact(note, said, "2026-10-09", "talk.md"))
+    assert "total" not in insights_of(hosting(note, 10), fact(note, said, "2026-10-09", "talk.md"))
 
 
 def test_a_table_of_two_years_tells_what_each_came_to(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     lines = [
         f"when: {year}-{month:02}-04; what: mooring; £: {amount}"
@@ -120,12 +126,12 @@ def test_a_table_of_two_years_tells_what_each_came_to(
         for month in (1, 3, 5, 7, 9)
     ]
     table = replace(note("\n".join(lines), "2025-10-01", "costs.csv"), row=1, title="boat costs")
-    assert told(table)["total"].startswith(
+    assert insights_of(table)["total"].startswith(
         "Boat costs come to 500 in 2024 (5 entries, the last on 4 September 2024) and 600 in 2025 "
     )
     mixed = replace(table, text=table.text.replace("£: 120", "£: 120; currency: EUR"))
     part = replace(table, text="\n".join(lines[:7]))
-    assert "total" not in told(mixed) | told(part)
+    assert "total" not in insights_of(mixed) | insights_of(part)
 
 
 PRICES = (
@@ -138,7 +144,7 @@ PRICES = (
 
 
 def test_two_lists_of_prices_tell_what_is_new(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     lists = [
         replace(
@@ -148,20 +154,20 @@ def test_two_lists_of_prices_tell_what_is_new(
         )
         for price, day, year in (("3.90", "2025-01-02", 2024), ("4.20", "2025-01-01", 2025))
     ]
-    assert told(*lists)["change"].startswith(
+    assert insights_of(*lists)["change"].startswith(
         "1 of 5 entries differ between prices 2024.csv and prices 2025.csv: sourdough 3.90 → 4.20. "
     )
 
 
 def test_what_happens_on_three_days_is_told_with_what_is_the_same(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     texts = (
         ("The dimmer rack tripped again when the fog machine came on.", "2024-01-15"),
         ("The dimmer rack tripped in scene three, fog machine running.", "2024-03-09"),
         ("Blackout, the dimmer rack is out again because of the fog machine.", "2024-05-18"),
     )
-    text = told(*(fact(note, said, day, f"{day}.md") for said, day in texts))["recurring"]
+    text = insights_of(*(fact(note, said, day, f"{day}.md") for said, day in texts))["recurring"]
     assert text.startswith(
         "It happened on 3 days (15 January 2024, 9 March 2024 and 18 May 2024), "
     )
@@ -169,10 +175,10 @@ def test_what_happens_on_three_days_is_told_with_what_is_the_same(
 
 
 def test_what_was_promised_and_is_still_missing_is_overdue_until_it_comes(
-    told: Callable[..., dict[str, str]], base: Any, note: Note
+    insights_of: Callable[..., dict[str, str]], base: Any, note: Note
 ) -> None:
     promise = "Milly promised to send the programme proofs by 20 March."
-    text = told(
+    text = insights_of(
         fact(note, promise, "2024-03-09", "call.md"),
         fact(note, "Still no programme proofs from the printer.", "2024-03-26", "chat.md"),
     )["overdue"]
@@ -181,13 +187,17 @@ def test_what_was_promised_and_is_still_missing_is_overdue_until_it_comes(
     assert promise.rstrip(".") in text
 
 
-def test_what_has_come_is_not_overdue(told: Callable[..., dict[str, str]], note: Note) -> None:
+def test_what_has_come_is_not_overdue(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
     texts = (
         ("Milly promised to send the programme proofs by 20 March.", "2024-03-09"),
         ("Still no programme proofs from the printer.", "2024-03-26"),
         ("The programme proofs arrived this morning.", "2024-03-28"),
     )
-    assert "overdue" not in told(*(fact(note, said, day, f"{day}.md") for said, day in texts))
+    assert "overdue" not in insights_of(
+        *(fact(note, said, day, f"{day}.md") for said, day in texts)
+    )
 
 
 def insurance_of_a_van(note: Note) -> tuple[Memory, Memory]:
@@ -200,23 +210,23 @@ def insurance_of_a_van(note: Note) -> tuple[Memory, Memory]:
 
 
 def test_a_day_that_passed_without_a_word_is_overdue(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
-    text = told(*insurance_of_a_van(note))["overdue"]
+    text = insights_of(*insurance_of_a_van(note))["overdue"]
     assert "31 July 2024 has passed with no later word on it (as of 12 September 2024)" in text
 
 
 def test_a_day_that_a_later_note_tells_of_is_not_overdue(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     later = fact(note, "- 31 July: new cover, number BF-417", "2024-08-03", "august.md")
-    assert "overdue" not in told(*insurance_of_a_van(note), later)
+    assert "overdue" not in insights_of(*insurance_of_a_van(note), later)
 
 
 def test_names_of_different_documents_that_somebody_ties_are_a_connection(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
-    text = told(
+    text = insights_of(
         fact(note, "The secretary of the club is Gwen Pryce.", "2024-02-01", "club.md"),
         fact(note, "The lamps came from Tom Skelhorn at Stagelight.", "2024-06-26", "mail.eml"),
         fact(
@@ -236,15 +246,17 @@ def test_names_of_different_documents_that_somebody_ties_are_a_connection(
         "dimmer version 1.{}.4 fixes the overcurrent of the channel",
     ],
 )
-def test_machines_tell_nothing(told: Callable[..., dict[str, str]], note: Note, text: str) -> None:
+def test_machines_tell_nothing(
+    insights_of: Callable[..., dict[str, str]], note: Note, text: str
+) -> None:
     numbers = zip((14, 16, 19), ("2024-01-15", "2024-03-09", "2024-05-18"), strict=True)
-    assert told(*(fact(note, text.format(n), day, f"{n}.md") for n, day in numbers)) == {}
+    assert insights_of(*(fact(note, text.format(n), day, f"{n}.md") for n, day in numbers)) == {}
 
 
 def test_a_value_that_a_sentence_says_was_another_one_is_a_change(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
-    text = told(
+    text = insights_of(
         fact(note, "Paid £574 to Harcourt for the marquee insurance.", "2023-05-02", "may.md"),
         fact(
             note, "The marquee insurance with Harcourt is £612, last year it was £574.",
@@ -256,21 +268,21 @@ def test_a_value_that_a_sentence_says_was_another_one_is_a_change(
 
 
 def test_what_one_sentence_says_by_itself_is_no_insight(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     text = "The marquee insurance with Harcourt is £612, last year it was £574."
-    assert told(fact(note, text, "2024-05-06", "renewal.eml")) == {}
+    assert insights_of(fact(note, text, "2024-05-06", "renewal.eml")) == {}
 
 
 def test_a_day_that_was_put_off_is_no_deadline(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     texts = (
         "The deadline of the Orion tender is 5 June 2024.",
         "The deadline of the Orion tender was postponed from 5 June 2024 to 19 June 2024.",
     )
     notes = (replace(fact(note, text, "2024-05-28", "call.md"), importance=0.9) for text in texts)
-    assert "deadline" not in told(*notes)
+    assert "deadline" not in insights_of(*notes)
 
 
 def test_the_measures_of_a_thing_are_no_values_of_their_own() -> None:
@@ -279,18 +291,18 @@ def test_the_measures_of_a_thing_are_no_values_of_their_own() -> None:
 
 
 def test_a_value_that_is_said_again_has_not_changed(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     bill = fact(note, "The vet's bill is below the insurer's excess of 350.", "2024-05-06", "a.md")
     letter = "The insurer's renewal: premium £341, excess £350, vet's fees covered."
-    assert "change" not in told(bill, fact(note, letter, "2025-05-06", "b.md"))
+    assert "change" not in insights_of(bill, fact(note, letter, "2025-05-06", "b.md"))
 
 
 def test_a_price_that_a_closely_related_sentence_replaces_has_changed(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     books = "Books of ten visitor vouchers cost £14, at most six books a year."
-    text = told(
+    text = insights_of(
         fact(note, books, "2024-04-01", "terms.html"),
         fact(note, "Visitor vouchers go to £16 a book.", "2025-01-16", "minutes.txt"),
     )["change"]
@@ -298,16 +310,16 @@ def test_a_price_that_a_closely_related_sentence_replaces_has_changed(
 
 
 def test_a_stay_from_one_day_to_another_is_no_change(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     text = "From now on Milly answers the phone. Rhys is in Tenby from 10 July to 2 August."
-    assert "change" not in told(fact(note, text, "2024-06-02", "june.md"))
+    assert "change" not in insights_of(fact(note, text, "2024-06-02", "june.md"))
 
 
 def test_a_day_that_is_put_off_twice_is_told_as_one_series(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
-    text = told(
+    text = insights_of(
         fact(note, "The trapdoor inspection is on 4 March.", "2024-02-01", "plan.md"),
         fact(note, "Trapdoor inspection put off to 8 April, he is ill.", "2024-03-01", "call.md"),
         fact(note, "Trapdoor inspection not on 8 April either, now 20 May.", "2024-04-05", "b.md"),
@@ -320,24 +332,24 @@ VISIT = "Hollins stables is on Tuesday, {} 2024, from 08:30 to 15:00."
 
 
 def test_two_visits_are_no_change_unless_the_first_is_called_off(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     first = fact(note, VISIT.format("24 February"), "2024-02-24", "a.ics")
     second = fact(note, VISIT.format("31 March"), "2024-03-31", "b.ics")
-    assert "change" not in told(first, second)
+    assert "change" not in insights_of(first, second)
 
 
 def test_a_visit_that_was_called_off_has_moved(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     gone = f"{VISIT.format('24 February')} Status of Hollins stables: cancelled."
     first = fact(note, gone, "2024-02-24", "a.ics")
     second = fact(note, VISIT.format("31 March"), "2024-03-31", "b.ics")
-    assert "went from 24 February 2024 to 31 March 2024" in told(first, second)["change"]
+    assert "went from 24 February 2024 to 31 March 2024" in insights_of(first, second)["change"]
 
 
 def test_days_in_the_minutes_of_one_committee_are_no_series(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     items = (
         ("Winifred applies to the trust, deadline 30 November.", "2023-10-14"),
@@ -348,30 +360,32 @@ def test_days_in_the_minutes_of_one_committee_are_no_series(
         replace(fact(note, text, day, f"{day}.md"), title="Belfry Repair Subgroup of St Milburga")
         for text, day in items
     ]
-    assert "change" not in told(*minutes)
+    assert "change" not in insights_of(*minutes)
 
 
 def test_a_title_begins_and_ends_with_whole_words(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     barn = "The barn is free for the bells from the 28th but must be empty by 1 June."
-    text = told(replace(fact(note, barn, "2024-05-14", "barn.md"), importance=0.9))["deadline"]
+    text = insights_of(replace(fact(note, barn, "2024-05-14", "barn.md"), importance=0.9))[
+        "deadline"
+    ]
     assert text.split("”")[0].removeprefix("“") in barn
     assert not text.split("”")[0].endswith(" th")
 
 
 def test_the_day_of_an_entry_is_not_what_changed_in_it(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     before = "3 March 2024: The lease of the office ends on 31 May 2024."
     after = "9 May 2024: The lease of the office now ends on 30 June 2024."
     notes = (fact(note, before, "2024-03-03", "a.md"), fact(note, after, "2024-05-09", "b.md"))
-    text = told(*notes)["change"]
+    text = insights_of(*notes)["change"]
     assert "went from 31 May 2024 to 30 June 2024 " in text
 
 
 def test_what_was_the_same_each_time_may_stand_in_the_next_sentence(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     texts = (
         ("The cellar flooded after the storm. Gale from the estuary all night.", "2024-01-15"),
@@ -382,7 +396,7 @@ def test_what_was_the_same_each_time_may_stand_in_the_next_sentence(
         ),
         ("Estuary gale. After the storm we found the cellar flooded.", "2024-05-18"),
     )
-    text = told(*(fact(note, said, day, f"{day}.md") for said, day in texts))["recurring"]
+    text = insights_of(*(fact(note, said, day, f"{day}.md") for said, day in texts))["recurring"]
     assert "“Estuary gale”" in text.partition(". “")[0]
 
 
@@ -393,9 +407,9 @@ def test_what_stems_weigh_together_does_not_depend_on_their_order() -> None:
 
 
 def test_whose_aunt_somebody_is_may_be_said_by_a_pronoun(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
-    text = told(
+    text = insights_of(
         fact(note, "Carys Bevan mends the curtains.", "2024-02-01", "curtains.md"),
         fact(note, "The piano tuner is Osian.", "2024-06-26", "piano.md"),
         fact(
@@ -407,14 +421,14 @@ def test_whose_aunt_somebody_is_may_be_said_by_a_pronoun(
 
 
 def test_my_sister_is_that_of_who_sent_the_mail(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     head = "From: Rhodri Pugh <rhodri@example.org>\nTo: us@example.org\nSubject: keys"
     text = "My sister Nerys has the keys to the store."
     mail = fact(note, text, "2024-05-30", "keys.eml", entities=["Nerys", "Rhodri Pugh"])
     evidence = note(f"{head}\n", "2024-05-30", "keys.eml")
     said = replace(mail, level="evidence", type="passage", id=f"{mail.id}p", start=100, end=160)
-    connection = told(
+    connection = insights_of(
         evidence,
         said,
         fact(note, "Nerys sews the costumes.", "2024-02-01", "costumes.md"),
@@ -423,8 +437,8 @@ def test_my_sister_is_that_of_who_sent_the_mail(
     assert connection.startswith("Rhodri Pugh and Nerys, both known from elsewhere (")
 
 
-def test_what_is_sent_to_everybody_tells_nothing(
-    told: Callable[..., dict[str, str]], note: Note
+def test_a_newsletter_yields_no_insight(
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     head = "From: Stage News <news@example.org>\nTo: us@example.org\nSubject: offers\n"
     offers = [
@@ -439,13 +453,13 @@ def test_what_is_sent_to_everybody_tells_nothing(
             ("b", len(head) + 1, each.text[len(head) + 1 :]),
         )
     ]
-    assert told(*passages) == {}
+    assert insights_of(*passages) == {}
 
 
 def test_words_that_every_text_has_make_nothing_one_thing(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
-    text = told(
+    text = insights_of(
         fact(note, "The people next door will come without asking.", "2024-02-01", "a.md"),
         fact(note, "Still no people here without a ticket.", "2024-03-01", "b.md"),
     )
@@ -470,10 +484,10 @@ def test_words_that_every_text_has_make_nothing_one_thing(
     ],
 )
 def test_statements_that_only_share_words_leave_nothing_open(
-    told: Callable[..., dict[str, str]], note: Note, first: str, second: str
+    insights_of: Callable[..., dict[str, str]], note: Note, first: str, second: str
 ) -> None:
     notes = (fact(note, first, "2024-03-09", "a.md"), fact(note, second, "2024-05-26", "b.md"))
-    assert "overdue" not in told(*notes)
+    assert "overdue" not in insights_of(*notes)
 
 
 @pytest.mark.parametrize(
@@ -487,13 +501,13 @@ def test_statements_that_only_share_words_leave_nothing_open(
     ],
 )
 def test_two_values_of_a_sentence_are_no_change_unless_it_says_so(
-    told: Callable[..., dict[str, str]], note: Note, text: str
+    insights_of: Callable[..., dict[str, str]], note: Note, text: str
 ) -> None:
-    assert "change" not in told(fact(note, text, "2024-03-09", "a.md"))
+    assert "change" not in insights_of(fact(note, text, "2024-03-09", "a.md"))
 
 
 def test_readings_that_go_up_and_down_are_no_change(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     days = zip(("02", "03", "05", "09", "12"), (41, 39, 43, 38, 42), strict=True)
     notes = [
@@ -502,55 +516,59 @@ def test_readings_that_go_up_and_down_are_no_change(
         )
         for day, degrees in days
     ]
-    assert "change" not in told(*notes)
+    assert "change" not in insights_of(*notes)
 
 
 def test_what_may_still_be_open_is_not_said_to_be(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     asked = "The last instalment for the Hafod residential has to be paid by 25 April."
     told_all = "If the last instalment for the Hafod residential is still to come, see the office."
     notes = fact(note, asked, "2025-01-16", "a.md"), fact(note, told_all, "2025-05-02", "b.md")
-    assert "overdue" not in told(*notes)
+    assert "overdue" not in insights_of(*notes)
 
 
-def test_readings_in_a_table_are_no_change(told: Callable[..., dict[str, str]], note: Note) -> None:
+def test_readings_in_a_table_are_no_change(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
     temperatures = ((4, 3.1, 4.0, 5.1, "BO"), (5, 3.2, 4.1, 5.0, "BO"), (7, 3.3, 4.8, 5.2, "TW"))
     lines = (
         f"date: 2025-11-{day:02}; fridge am: {one}; fridge pm: {two}; retarder: {three}; by: {who}"
         for day, one, two, three, who in temperatures
     )
     log = replace(note("\n".join(lines), "2025-11-08", "fridge.csv"), row=1, title="fridge log")
-    assert "change" not in told(log)
+    assert "change" not in insights_of(log)
 
 
 def test_what_would_hold_on_a_condition_is_no_change(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     paid = "The bill comes to £318 with the anaesthetic, and the dog is well."
     reckoned = "If you can now bill 200 days the bill comes to £248 with the overheads."
-    assert "change" not in told(
+    assert "change" not in insights_of(
         fact(note, paid, "2024-10-29", "vet.md"), fact(note, reckoned, "2025-01-10", "rate.md")
     )
 
 
 def test_two_versions_of_a_plan_are_not_the_same_thing_again(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     texts = (
         ("Tuesday: dry run with the courier firm at the depot again, 10:00.", "2025-08-27"),
         ("Tuesday: dry run with the courier firm at the depot again, 11:00.", "2025-09-04"),
         ("The dry run with the courier firm at the depot went well again.", "2025-10-20"),
     )
-    assert "recurring" not in told(*(fact(note, said, day, f"{day}.md") for said, day in texts))
+    assert "recurring" not in insights_of(
+        *(fact(note, said, day, f"{day}.md") for said, day in texts)
+    )
 
 
 def test_a_day_that_passed_is_told_with_what_is_due_by_it(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     text = "Try spelt for the fair; entry form for the fair by 21 July, class 112."
     later = fact(note, "The stage floor was painted black.", "2024-08-12", "later.md")
-    found = told(fact(note, text, "2024-06-16", "bread.md"), later)["overdue"]
+    found = insights_of(fact(note, text, "2024-06-16", "bread.md"), later)["overdue"]
     assert found.startswith("“entry form for the fair by 21 July”: 21 July 2024 has passed")
 
 
@@ -565,10 +583,10 @@ INVOICES = (
 
 
 def test_a_table_of_invoices_tells_what_is_open_and_who_pays_late(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     table = note("\n".join(INVOICES), "2024-06-01", "invoices.csv")
-    found = told(replace(table, row=1, title="invoices"))
+    found = insights_of(replace(table, row=1, title="invoices"))
     assert found["overdue"].startswith(
         "Invoices: not paid as of 1 June 2024: 24-04, Bates, 1,500 (due on 15 April 2024). "
     )
@@ -576,7 +594,7 @@ def test_a_table_of_invoices_tells_what_is_open_and_who_pays_late(
 
 
 def test_an_invoice_that_is_marked_as_open_has_been_so_for_a_month(
-    told: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     lines = (
         "no: 7; date: 2024-01-03; client: Kern; amount: 980; status: paid; paid on: 2024-01-11",
@@ -584,6 +602,6 @@ def test_an_invoice_that_is_marked_as_open_has_been_so_for_a_month(
         "no: 9; date: 2024-05-20; client: Fell; amount: 300; status: OPEN",
     )
     table = note("\n".join(lines), "2024-06-01", "bills.csv")
-    found = told(replace(table, row=1, title="bills"))["overdue"]
+    found = insights_of(replace(table, row=1, title="bills"))["overdue"]
     assert "8, Fell, 1,500 (open since 16 February 2024). " in found
     assert "9, Fell" not in found.partition(". ")[0]

@@ -59,7 +59,7 @@ def test_values_are_found_by_their_form(sentence: str, expected: list[tuple[str,
         ("one million two hundred thousand and five dollars", "$1,200,005"),
     ],
 )
-def test_what_may_be_the_same_agrees(first: str, second: str) -> None:
+def test_values_that_may_be_the_same_agree(first: str, second: str) -> None:
     (a,), (b,) = values(first), values(second)
     assert a.agrees_with(b)
     assert b.agrees_with(a)
@@ -75,7 +75,7 @@ def test_what_may_be_the_same_agrees(first: str, second: str) -> None:
         ("12 kg", "15 kg"),
     ],
 )
-def test_what_cannot_be_the_same_does_not_agree(first: str, second: str) -> None:
+def test_values_that_cannot_be_the_same_do_not_agree(first: str, second: str) -> None:
     (a,), (b,) = values(first), values(second)
     assert not a.agrees_with(b)
 

@@ -136,11 +136,11 @@ def test_one_without_settings_is_still_found(home: Home, doctor: Doctor) -> None
 def test_who_writes_and_who_watches_is_told(home: Home, doctor: Doctor) -> None:
     layout = home.layout("notes")
     with WriteLock(layout.folder, utc_now).hold(1.0):
-        told = [each.message for each in doctor.examine("notes") if each.layer == "locks"]
-        assert f"held by process {os.getpid()}" in told[0]
+        messages = [each.message for each in doctor.examine("notes") if each.layer == "locks"]
+        assert f"held by process {os.getpid()}" in messages[0]
     (layout.folder / "lock.holder").write_text('{"pid": 1, "host": "h", "since": "then"}')
-    told = [each.message for each in doctor.examine("notes") if each.layer == "locks"]
-    assert "was killed while it held it" in told[0]
+    messages = [each.message for each in doctor.examine("notes") if each.layer == "locks"]
+    assert "was killed while it held it" in messages[0]
     assert examined(doctor) == []
 
 
@@ -148,10 +148,12 @@ def test_memories_of_a_document_that_is_gone_are_damage(home: Home, doctor: Doct
     with writing(home) as transaction:
         transaction.delete("documents", col("source") == "lease.md")
     found = examined(doctor)
-    told = {(each.layer, each.subject): each for each in found if each.verdict == "damaged"}
-    assert told.keys() == {("rows", "memories"), ("rows", "ledger")}
-    assert "memories of 1 document that are not there: d_" in told["rows", "memories"].message
-    assert "lease.md" in told["rows", "ledger"].message
+    damage_found = {(each.layer, each.subject): each for each in found if each.verdict == "damaged"}
+    assert damage_found.keys() == {("rows", "memories"), ("rows", "ledger")}
+    assert (
+        "memories of 1 document that are not there: d_" in damage_found["rows", "memories"].message
+    )
+    assert "lease.md" in damage_found["rows", "ledger"].message
 
 
 def test_a_live_document_without_memories_is_damage(home: Home, doctor: Doctor) -> None:
@@ -190,7 +192,7 @@ def test_a_graph_that_names_what_is_gone_is_a_warning(home: Home, doctor: Doctor
 
 
 @pytest.mark.parametrize(
-    ("spoilt", "told"),
+    ("spoilt", "message"),
     [
         (None, "1 memory without a vector"),
         (np.full(256, np.nan), "1 memory with a vector that is not finite"),
@@ -198,12 +200,12 @@ def test_a_graph_that_names_what_is_gone_is_a_warning(home: Home, doctor: Doctor
     ],
 )
 def test_a_vector_that_cannot_be_one_is_damage(
-    home: Home, doctor: Doctor, spoilt: np.ndarray | None, told: str
+    home: Home, doctor: Doctor, spoilt: np.ndarray | None, message: str
 ) -> None:
     one = None if spoilt is None else vector_array(spoilt.reshape(1, -1))[0].as_py()
     damage(home, with_column("vector", one))
     finding = only(examined(doctor))
-    assert (finding.verdict, finding.message) == ("damaged", told)
+    assert (finding.verdict, finding.message) == ("damaged", message)
 
 
 def test_a_passage_that_is_not_where_it_says_is_damage(home: Home, doctor: Doctor) -> None:
@@ -221,8 +223,8 @@ def test_a_document_that_misses_a_passage_is_told(home: Home, doctor: Doctor) ->
     passages = [memory for memory in memory_rows(rows) if memory.level == "evidence"]
     with writing(home) as transaction:
         transaction.delete("memories", col("id") == passages[2].id)
-    told = [each for each in examined(doctor) if each.layer == "citations"]
-    assert "1 document of which passages are missing" in only(told).message
+    findings = [each for each in examined(doctor) if each.layer == "citations"]
+    assert "1 document of which passages are missing" in only(findings).message
 
 
 @pytest.mark.parametrize(
@@ -249,13 +251,13 @@ def test_of_a_large_table_a_sample_is_cited_unless_all_is_asked_for(
 ) -> None:
     monkeypatch.setattr(row_checks, "MANY_MEMORIES", 5)
 
-    def told(**options: bool) -> str:
+    def message(**options: bool) -> str:
         return only(
             [x for x in doctor.examine("notes", **options) if x.layer == "citations"]
         ).message
 
-    assert "a sample" in told()
-    assert "a sample" not in told(deep=True)
+    assert "a sample" in message()
+    assert "a sample" not in message(deep=True)
 
 
 def test_files_that_nobody_works_on_are_told(home: Home, doctor: Doctor) -> None:
@@ -359,11 +361,11 @@ def test_too_many_rows_that_no_index_knows_are_told(
     assert examined(doctor) == []
     monkeypatch.setattr(indexes, "MIN_UNINDEXED", 0)
     monkeypatch.setattr(indexes, "UNINDEXED_SHARE", 0)
-    told = {each.subject: each for each in examined(doctor)}
-    assert {each.layer for each in told.values()} == {"indexes"}
-    assert {each.verdict for each in told.values()} == {"warning"}
-    assert "so that searches are slower" in told["memories"].message
-    assert "memctl watch" in told["memories"].hint
+    findings = {each.subject: each for each in examined(doctor)}
+    assert {each.layer for each in findings.values()} == {"indexes"}
+    assert {each.verdict for each in findings.values()} == {"warning"}
+    assert "so that searches are slower" in findings["memories"].message
+    assert "memctl watch" in findings["memories"].hint
 
 
 def test_vectors_of_another_length_than_is_pinned_are_damage(home: Home, doctor: Doctor) -> None:

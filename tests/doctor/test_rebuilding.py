@@ -84,7 +84,7 @@ def test_a_lost_graph_is_derived_again_from_the_documents(home: Home, doctor: Do
     assert again == relations
 
 
-def test_what_no_document_names_any_more_goes(home: Home, doctor: Doctor) -> None:
+def test_a_repair_removes_names_that_no_document_has_any_more(home: Home, doctor: Doctor) -> None:
     leave_names(home)
     assert not_ok(doctor.examine("notes"))
     messages(doctor)

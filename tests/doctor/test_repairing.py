@@ -66,7 +66,7 @@ def tree(folder: Path) -> dict[str, str]:
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def test_what_is_whole_is_left_alone(home: Home, doctor: Doctor) -> None:
+def test_a_repair_changes_nothing_where_nothing_is_damaged(home: Home, doctor: Doctor) -> None:
     before = texts(home)
     assert messages(doctor) == []
     assert texts(home) == before
@@ -442,7 +442,7 @@ def test_a_ledger_that_lacks_a_table_or_a_column_is_made_anew(home: Home, doctor
 
 
 @pytest.mark.parametrize("name", ["lance", "lance/memories.lance", "inbox", "ledger.sqlite"])
-def test_what_stands_in_the_place_of_something_else_is_put_aside(
+def test_a_file_in_place_of_a_folder_or_the_reverse_is_moved_aside(
     home: Home, doctor: Doctor, name: str
 ) -> None:
     folder = home.layout("notes").folder

@@ -130,7 +130,7 @@ STATES: dict[str, tuple[Break, tuple[str, str, str], str, str]] = {
 @pytest.mark.parametrize(
     ("broken", "finding", "message", "hint"), STATES.values(), ids=STATES.keys()
 )
-def test_what_is_wrong_is_told_with_what_to_do_and_nothing_else_is(
+def test_each_fault_is_the_only_finding_and_has_a_hint(
     home: Home,
     doctor: Doctor,
     broken: Break,
@@ -139,10 +139,10 @@ def test_what_is_wrong_is_told_with_what_to_do_and_nothing_else_is(
     hint: str,
 ) -> None:
     broken(home)
-    (told,) = not_ok(doctor.examine("notes"))
-    assert (told.layer, told.subject, told.verdict) == finding
-    assert message in told.message
-    assert hint in told.hint
+    (only_finding,) = not_ok(doctor.examine("notes"))
+    assert (only_finding.layer, only_finding.subject, only_finding.verdict) == finding
+    assert message in only_finding.message
+    assert hint in only_finding.hint
 
 
 @needs_permissions
@@ -152,7 +152,7 @@ def test_a_folder_that_cannot_be_written_to_is_told(home: Home) -> None:
     command = [*LIMITED, sys.executable, "-m", "memctl", "doctor", "-o", "json"]
     environment = os.environ | {"MEMCTL_HOME": str(home.config.home)}
     done = subprocess.run(command, env=environment, capture_output=True, check=False)
-    told = [each for each in json.loads(done.stdout) if each["subject"] == "processed"]
-    assert [(each["layer"], each["verdict"]) for each in told] == [("folders", "warning")]
-    assert told[0]["message"] == "cannot be written to"
-    assert told[0]["hint"] == "check its permissions"
+    findings = [each for each in json.loads(done.stdout) if each["subject"] == "processed"]
+    assert [(each["layer"], each["verdict"]) for each in findings] == [("folders", "warning")]
+    assert findings[0]["message"] == "cannot be written to"
+    assert findings[0]["hint"] == "check its permissions"

@@ -193,15 +193,15 @@ def test_without_a_watch_left_it_says_so_once_and_looks_from_time_to_time(
             place.drop(f"{number}/a.txt", f"Letter {number} of the harbour.")
         wait_for(lambda: len(place.tree(place.layout.processed)) == 8)
         with place.open() as base:
-            wait_for(lambda: any("watch limit" in told for told in watch_status(base).polled))
+            wait_for(lambda: any("watch limit" in event for event in watch_status(base).polled))
         warned = [
             each.message for each in Doctor(place.home).examine("notes") if each.verdict != "ok"
         ]
         process.send_signal(signal.SIGTERM)
         out = process.communicate(timeout=PATIENCE)[0]
     assert process.returncode == 0
-    (told,) = [line for line in map(json.loads, out.splitlines()) if line["kind"] == "polling"]
-    assert "inotify watch limit reached" in told["message"]
+    (event,) = [line for line in map(json.loads, out.splitlines()) if line["kind"] == "polling"]
+    assert "inotify watch limit reached" in event["message"]
     assert any("inotify watch limit reached" in message for message in warned)
     with place.open() as base:
         assert watch_status(base).polled == (), "nobody watches it now"

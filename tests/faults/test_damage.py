@@ -316,8 +316,8 @@ def test_a_byte_that_has_changed_anywhere_is_found(
         size = len(whole)
         for position in range(size) if IS_LONG and size < 500 else [dice.randrange(size)]:
             flip(path, position)
-            told = damage(home)
-            assert any((table if path in needed else "one") in each for each in told), path
+            damaged_files = damage(home)
+            assert any((table if path in needed else "one") in each for each in damaged_files), path
             path.write_bytes(whole)
     assert damage(home) == []
 

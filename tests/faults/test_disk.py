@@ -293,8 +293,8 @@ def test_an_inbox_that_vanishes_is_reported_once_and_looked_into_when_it_is_back
 
     def missing() -> int:
         """How often it was told; of a file that is still being written something else is told."""
-        told = [each for each in place.events if each.kind == "waiting"]
-        return sum("no folder" in each.message for each in told)
+        waits = [each for each in place.events if each.kind == "waiting"]
+        return sum("no folder" in each.message for each in waits)
 
     with Daemon(place, poll=True):
         wait_for(lambda: "started" in kinds(place))

@@ -192,7 +192,7 @@ def test_a_table_that_cannot_be_rewritten_is_the_fault_of_the_disk(sweep: Sweep,
 
 
 @pytest.mark.parametrize("name", ["kb pause", "kb rename"])
-def test_what_is_in_place_has_not_failed_though_it_may_not_outlast_a_power_cut(
+def test_a_failed_fsync_after_the_rename_is_a_warning_and_no_failure(
     sweep: Sweep,
 ) -> None:
     renamed = max(n for n, call in enumerate(sweep.calls) if call.startswith("rename "))

@@ -34,7 +34,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Image]]
     for image in images:
         put(image.home, home)
         with home_at(home).open("notes") as base:
-            if base.store.ledger.jobs.unfinished(FORGET):
+            if base.store.ledger.jobs.unfinished_jobs(FORGET):
                 pending.append(image)
     return home, pending
 
@@ -52,7 +52,7 @@ def test_a_forget_that_is_killed_at_any_step_is_completed_by_who_writes_next(
         put(image.home, home)
         assert command(home, *WRITERS[writer]) == 0, image.step
         with home_at(home).open("notes") as base:
-            assert base.store.ledger.jobs.unfinished(FORGET) == [], image.step
+            assert base.store.ledger.jobs.unfinished_jobs(FORGET) == [], image.step
             assert base.snapshots.list() == [], image.step
         assert files_with(SECRET, home / "kb") == [], image.step
 
@@ -78,7 +78,7 @@ def test_a_forget_that_somebody_is_at_is_left_to_them(
     with FileLock(home_at(home).layout("notes").forget_lock, thread_local=False):
         assert command(home, *WRITERS["memory add"]) == 0
     with home_at(home).open("notes") as base:
-        assert len(base.store.ledger.jobs.unfinished(FORGET)) == 1
+        assert len(base.store.ledger.jobs.unfinished_jobs(FORGET)) == 1
 
 
 def test_one_that_had_to_leave_something_is_not_tried_by_every_writer(
@@ -94,7 +94,7 @@ def test_one_that_had_to_leave_something_is_not_tried_by_every_writer(
         assert snapshot.count("documents")
         with home_at(home).open("notes") as base:
             versions = base.store.ledger.head()
-            assert len(base.store.ledger.jobs.unfinished(FORGET)) == 1
+            assert len(base.store.ledger.jobs.unfinished_jobs(FORGET)) == 1
             assert base.erasure.complete() is None
             assert base.store.ledger.head() == versions
     assert command(home, "forget", *NOTES_KB) == 0

@@ -39,8 +39,8 @@ def migrate(home, ready):
 forking = get_context("fork")  # nothing is imported twice; the engine has not been used yet
 homes, seconds = json.loads(sys.argv[1]), 0.0
 for number, home in enumerate(homes):
-    ready, told = forking.Pipe(duplex=False)
-    migrating = forking.Process(target=migrate, args=(home, told))
+    ready, sender = forking.Pipe(duplex=False)
+    migrating = forking.Process(target=migrate, args=(home, sender))
     migrating.start()
     ready.recv_bytes()
     began = time.monotonic()

@@ -35,12 +35,12 @@ def tell(**step):
 
 def telling(owner, name, describe):
     original = getattr(owner, name)
-    def told(*args, **kwargs):
+    def recorded(*args, **kwargs):
         step = describe(*args)
         result = original(*args, **kwargs)
         tell(**step)
         return result
-    setattr(owner, name, told)
+    setattr(owner, name, recorded)
 
 def opened(descriptor):
     return {"step": "sync", "path": os.readlink(f"/proc/self/fd/{descriptor}")}
@@ -251,7 +251,7 @@ def test_the_folders_of_a_first_knowledge_base_are_durable_before_anything_is_sa
 @pytest.mark.parametrize(
     "command", [("kb", "rename", "notes", "new"), ("kb", "delete", "notes", "--yes")]
 )
-def test_what_becomes_of_the_name_of_a_knowledge_base_is_durable(
+def test_renaming_the_folder_of_a_knowledge_base_is_durable(
     place: Place, steps_of: Callable[..., list[Step]], command: Sequence[str]
 ) -> None:
     steps = steps_of(*command)

@@ -33,7 +33,7 @@ def ask(memctl: Any, question: str = "what is the door code?", *options: str) ->
     return memctl("query", question, *options, "-o", "json").json
 
 
-def told(memctl: Any, session: str, *messages: str) -> None:
+def hold_conversation(memctl: Any, session: str, *messages: str) -> None:
     assert memctl("session", "start", "--id", session).code == 0
     for number, message in enumerate(messages):
         by = ("user", "agent")[number % 2]
@@ -43,7 +43,7 @@ def told(memctl: Any, session: str, *messages: str) -> None:
 def test_a_judged_conversation_leaves_a_record_is_looked_back_on_and_goes_when_forgotten(
     memctl: Any,
 ) -> None:
-    told(memctl, "ship", "When does Aurora ship?", "Aurora ships on Monday.")
+    hold_conversation(memctl, "ship", "When does Aurora ship?", "Aurora ships on Monday.")
     words = ("--text", "the marmalade date was wrong", "--example", "Aurora ships on 3 July.")
     given = memctl("feedback", "add", "ship", "--score", "0.2", *words, "-o", "json").json
     assert given["record"]["reward_score"] == pytest.approx(0.2)
@@ -212,7 +212,7 @@ def test_where_nothing_was_asked_there_is_no_last_question(memctl: Any) -> None:
 
 
 def test_what_was_forgotten_cannot_be_judged(memctl: Any) -> None:
-    told(memctl, "gone", "What is the tide?", "I do not know.")
+    hold_conversation(memctl, "gone", "What is the tide?", "I do not know.")
     memctl("session", "forget", "gone", "--yes")
     assert memctl("feedback", "add", "gone", "bad").code == 1
 
@@ -230,7 +230,7 @@ def test_a_judgement_on_a_forgotten_memory_takes_its_effects_along(memctl: Any) 
 
 
 def test_rewards_by_day_prompt_and_agent_are_shown(memctl: Any) -> None:
-    told(memctl, "thanked", "What is the door code?", "4711.", "Thanks, that's right.")
+    hold_conversation(memctl, "thanked", "What is the door code?", "4711.", "Thanks, that's right.")
     memctl("session", "end", "thanked")
     (record,) = memctl("feedback", "show", "thanked").rows
     assert (record["satisfaction"], record["reward_score"]) == (0.8, 0.8)

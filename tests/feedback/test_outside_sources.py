@@ -81,7 +81,7 @@ def test_bad_lines_are_told_and_the_others_kept(sources: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "told"),
+    ("name", "code", "message"),
     [
         ("garbage", 1, "no line that can be read"),
         ("megabytes", 1, "more than 1 megabytes"),
@@ -93,12 +93,12 @@ def test_bad_lines_are_told_and_the_others_kept(sources: Any) -> None:
     ],
 )
 def test_a_program_that_is_of_no_use_is_told_and_nothing_is_kept(
-    sources: Any, name: str, code: int, told: str
+    sources: Any, name: str, code: int, message: str
 ) -> None:
     before = len(sources("document", "list", "-n", "0").rows)
     done = sources("enrich", "who founded Aurora?", "--with", name)
     assert (done.code, done.out) == (code, "")
-    assert told in done.err
+    assert message in done.err
     assert "hint: " in done.err
     assert len(sources("document", "list", "-n", "0").rows) == before
 

@@ -83,8 +83,10 @@ def test_a_winner_is_named_only_where_the_difference_is_more_than_chance(
     assert found["v1"]["low"] <= found["v1"]["mean_reward"] <= found["v1"]["high"]
     assert found["v1"]["mean_reward"] == pytest.approx(rewards[0], abs=0.01)
     if winner:
-        (told,) = memctl("reflect").rows
-        assert any(each["kind"] == "prompt" and each["topic"] == task for each in told["findings"])
+        (reflection,) = memctl("reflect").rows
+        assert any(
+            each["kind"] == "prompt" and each["topic"] == task for each in reflection["findings"]
+        )
 
 
 def test_a_conversation_keeps_its_variant_and_half_of_them_get_each(memctl: Any) -> None:

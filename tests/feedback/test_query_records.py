@@ -53,8 +53,8 @@ def test_a_question_that_fails_is_noted_with_its_class(
     assert (row["status"], row["error"], row["found"]) == ("failed", error, False)
     (numbers,) = memctl("stats", "--queries", "-k", "default", "-o", "json").json
     assert numbers["failed"] >= 1
-    (told,) = memctl("reflect", "-k", "default").rows
-    assert error in [each["topic"] for each in told["findings"] if each["kind"] == "failed"]
+    (reflection,) = memctl("reflect", "-k", "default").rows
+    assert error in [each["topic"] for each in reflection["findings"] if each["kind"] == "failed"]
 
 
 def test_a_model_that_is_down_is_noted_where_nothing_else_can_search(

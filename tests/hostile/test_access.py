@@ -117,10 +117,10 @@ def test_the_watcher_tells_no_words_of_a_private_knowledge_base(
     for name in ("diary", "default"):
         inbox = tmp_path / "home/kb" / name / "inbox"
         (inbox / f"{name}.md").write_text(f"# Plan of {name}\n\nThe words of {name} are xyzzy.")
-    told = {e["kb"]: e for e in diary("watch", "--once").rows if e["kind"] == "ingested"}
-    assert "xyzzy" in str(told["default"])
-    assert "xyzzy" not in str(told["diary"])
-    assert "Plan of" not in str(told["diary"])
+    ingested = {e["kb"]: e for e in diary("watch", "--once").rows if e["kind"] == "ingested"}
+    assert "xyzzy" in str(ingested["default"])
+    assert "xyzzy" not in str(ingested["diary"])
+    assert "Plan of" not in str(ingested["diary"])
 
 
 def test_a_private_knowledge_base_may_ask_a_model_on_this_machine_and_keeps_no_reply(
@@ -303,11 +303,11 @@ def test_why_a_file_cannot_be_read_is_told_without_the_secret_that_stands_there(
     memctl("kb", "create", "default", "--redact")
     kb = tmp_path / "home/kb/default"
     (kb / "inbox/aliases.yaml").write_text(f"key: *{SECRET}")
-    told = [memctl("watch", "--once")]
+    outputs = [memctl("watch", "--once")]
     line = json.dumps({"text": "The ferry leaves at nine.", "created_at": SECRET})
-    told += [memctl("ingest", "--jsonl", "-", stdin=line), memctl("why", "aliases.yaml")]
-    told += [memctl("status", "-o", "json")]
-    said = "".join(each.out + each.err for each in told)
+    outputs += [memctl("ingest", "--jsonl", "-", stdin=line), memctl("why", "aliases.yaml")]
+    outputs += [memctl("status", "-o", "json")]
+    said = "".join(each.out + each.err for each in outputs)
     assert "its alias *[redacted] refers to" in said
     assert "is no date" in said
     assert SECRET not in said

@@ -126,7 +126,7 @@ def outcome(reading: Callable[[], object]) -> object:
 
 
 @pytest.mark.parametrize(
-    ("code", "limits", "told", "hint"),
+    ("code", "limits", "message", "hint"),
     [
         (FOREVER, {"processor_seconds": 1}, "1 seconds of processor time", "processor_seconds"),
         (SLEEPS, {"seconds": 2.0}, "was not read within 2 seconds", "limits.seconds"),
@@ -137,12 +137,12 @@ def outcome(reading: Callable[[], object]) -> object:
     ids=["processor", "clock", "memory", "memory at once", "shared memory"],
 )
 def test_a_file_that_takes_more_than_it_may_fails_and_the_next_is_read(
-    code: str, limits: dict[str, float], told: str, hint: str, taken_over: TakeOver
+    code: str, limits: dict[str, float], message: str, hint: str, taken_over: TakeOver
 ) -> None:
     readers = Readers(LimitSettings(**limits))  # type: ignore[arg-type]
     with pytest.raises(OverLimit) as caught:
         list(readers.read(taken_over(code)))
-    assert told in caught.value.message
+    assert message in caught.value.message
     assert caught.value.message.startswith("letter.docx ")
     assert hint in caught.value.hint
     readers.limits = LimitSettings()  # the next may be slow where the machine is

@@ -169,8 +169,8 @@ def test_rules_of_what_is_left_out_keep_nobody_busy(name: str, tmp_path: Path) -
 def test_a_rule_leaves_out_what_it_does_in_git(rule: str, path: str, tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text(f"a*\n{rule}\n")
     rules = IgnoreRules().within(tmp_path)
-    told = GitIgnoreSpec.from_lines(["a*", rule]).check_file(path).include
-    assert rules.ignore(tmp_path / path, is_folder=path.endswith("/")) is bool(told)
+    expected = GitIgnoreSpec.from_lines(["a*", rule]).check_file(path).include
+    assert rules.ignore(tmp_path / path, is_folder=path.endswith("/")) is bool(expected)
 
 
 def test_a_pipe_in_the_place_of_rules_is_passed_over(memctl: Run, tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ RINGS = {
 
 
 @pytest.mark.parametrize("name", RINGS.values(), ids=RINGS)
-def test_what_leads_back_to_itself_keeps_nobody_busy(
+def test_a_memory_that_refers_to_itself_causes_no_endless_loop(
     memctl: Run, forged: Callable[[Change], str], name: str
 ) -> None:
     id_ = memctl("memory", "list").rows[0]["id"]

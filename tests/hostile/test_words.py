@@ -210,7 +210,7 @@ def test_whatever_an_id_or_a_filter_is_every_command_ends_as_it_should_and_tells
     assert rows(notes) == before
 
 
-def test_what_is_tried_by_hand_is_there() -> None:
+def test_the_parameters_that_are_tested_by_hand_exist() -> None:
     names = {f"{name} {each.name}" for name, found in commands().items() for each in found.params}
     assert {*BY_HAND, *ANSWERED} <= names
     assert {"memory list levels", "query feedback", "graph neighbors namespace"} <= names

@@ -412,28 +412,28 @@ def test_a_source_in_parts_is_one_document_with_one_outcome(bench: Bench, big_cs
 
 
 def test_progress_is_told_after_each_part_of_a_source(bench: Bench, big_csv: Path) -> None:
-    told: list[Progress] = []
-    bench.ingestor.ingest(from_paths([big_csv]), told.append)
-    assert (told[0].done, told[0].note) == (0, "reading")
-    of_parts = [progress for progress in told if progress.source]
+    steps: list[Progress] = []
+    bench.ingestor.ingest(from_paths([big_csv]), steps.append)
+    assert (steps[0].done, steps[0].note) == (0, "reading")
+    of_parts = [progress for progress in steps if progress.source]
     assert len(of_parts) > 5
     assert {progress.source for progress in of_parts} == {str(big_csv)}
     counts = [int(progress.note.split()[0].replace(",", "")) for progress in of_parts]
     assert counts == sorted(counts)
     assert of_parts[-1].note.endswith("MB of text")
-    assert (told[-1].done, told[-1].note) == (1, "")
+    assert (steps[-1].done, steps[-1].note) == (1, "")
 
 
 def test_the_progress_of_the_only_source_is_that_of_its_text(bench: Bench, big_csv: Path) -> None:
-    told: list[Progress] = []
-    bench.ingestor.ingest(from_paths([big_csv]), told.append, total=1)
+    steps: list[Progress] = []
+    bench.ingestor.ingest(from_paths([big_csv]), steps.append, total=1)
     kilobytes = big_csv.stat().st_size // 1000
-    of_parts = [progress for progress in told if progress.source]
+    of_parts = [progress for progress in steps if progress.source]
     assert {(progress.total, progress.unit) for progress in of_parts} == {(kilobytes, "kB of text")}
     done = [progress.done for progress in of_parts]
     assert done == sorted(done)
     assert 0 < done[0] < done[-1] <= kilobytes
-    assert (told[-1].done, told[-1].total, told[-1].unit) == (1, 1, "documents")
+    assert (steps[-1].done, steps[-1].total, steps[-1].unit) == (1, 1, "documents")
 
 
 def test_the_parts_of_a_source_become_visible_at_once(

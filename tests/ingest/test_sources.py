@@ -272,9 +272,9 @@ def test_a_date_may_be_iso_or_seconds_or_milliseconds(value: object, expected: o
 def test_a_bad_line_is_reported_with_its_number_and_the_next_one_goes_on(
     line: object, reason: str
 ) -> None:
-    told = problem(line)
-    assert reason in told
-    assert "line 1" in told
+    message = problem(line)
+    assert reason in message
+    assert "line 1" in message
 
 
 def test_a_line_that_is_too_long_is_skipped_without_taking_the_next_for_its_end() -> None:

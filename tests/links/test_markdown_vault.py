@@ -94,11 +94,11 @@ def test_what_was_forgotten_goes_and_what_is_not_ours_stays(memctl: Run, out: Pa
     for title in ("Rent 1", "Alpha"):
         assert memctl("document", "delete", rows[title], "--yes").code == 0
     before = files(out)
-    told = export(memctl, "--dry-run")
-    assert "would have removed 2" in told
+    report = export(memctl, "--dry-run")
+    assert "would have removed 2" in report
     assert files(out) == before
-    told = export(memctl)
-    assert "left alone 1 that were edited: documents/Alpha.md" in told
+    report = export(memctl)
+    assert "left alone 1 that were edited: documents/Alpha.md" in report
     left = files(out).keys()
     assert {"documents/Mine.md", "picture.png", "documents/Alpha.md"} <= left
     assert "documents/Rent 1.md" not in left

@@ -330,9 +330,9 @@ def test_where_nothing_new_comes_in_no_snapshot_is_left(two: Run) -> None:
         **first, "added": dict.fromkeys(again["added"], 0), "same": 0, "edited_in_both": 0,
         "kept_values": 0, "snapshot": "", "is_changed": False,
     }  # fmt: skip
-    told = two("kb", "merge", "a", "b", "--yes", "-o", "table").out
-    assert told.splitlines()[0] == "a has taken in b: nothing new"
-    assert "snapshot restore" not in told
+    output = two("kb", "merge", "a", "b", "--yes", "-o", "table").out
+    assert output.splitlines()[0] == "a has taken in b: nothing new"
+    assert "snapshot restore" not in output
     assert [row["name"] for row in two("snapshot", "list", "-k", "a").rows] == [first["snapshot"]]
     assert two("sql", "from memories order by id", "-k", "a").rows == before
 

@@ -125,7 +125,9 @@ def test_of_several_that_ask_the_same_at_once_one_does(
     assert list((tmp_path / "asking").iterdir()) == []
 
 
-def test_what_one_is_not_told_the_next_one_asks(endpoint: FakeEndpoint, ledger: Ledger) -> None:
+def test_a_request_that_failed_is_sent_again_by_the_next_model(
+    endpoint: FakeEndpoint, ledger: Ledger
+) -> None:
     endpoint.on("Colour", BLUE)
     endpoint.fail(500, times=1)
     with pytest.raises(ModelUnavailable):
@@ -233,7 +235,9 @@ def test_what_is_sent_to_this_machine_goes_through_no_proxy(
     assert ask(model_of(endpoint, ledger)).name == "blue"
 
 
-def test_what_passes_is_tried_again(endpoint: FakeEndpoint, ledger: Ledger) -> None:
+def test_a_request_is_repeated_after_a_temporary_failure(
+    endpoint: FakeEndpoint, ledger: Ledger
+) -> None:
     endpoint.on("Colour", BLUE)
     endpoint.fail(429, headers={"Retry-After": "0"})
     endpoint.fail(503)

@@ -74,7 +74,7 @@ def test_a_model_that_does_not_score_pairs_is_refused(tmp_path: Path) -> None:
     assert "--task text-classification" in refused.value.hint
 
 
-def test_what_is_no_number_is_no_score(tmp_path: Path) -> None:
+def test_a_reranker_that_returns_nan_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MemctlError, match="reranker m gives what is no number"):
         scores(cross_encoder(tmp_path / "m", {"boat": math.nan}), "when", "boat")
 

@@ -42,7 +42,7 @@ def test_odd_times_are_mended_and_empty_words_left_out(
     ]
 
 
-def test_nobody_speaking_is_no_words(endpoint: FakeEndpoint, tmp_path: Path) -> None:
+def test_a_recording_without_speech_has_no_words(endpoint: FakeEndpoint, tmp_path: Path) -> None:
     endpoint.transcript = []
     assert transcriber(endpoint, tmp_path).transcribe(b"sound", "a.wav", 9.0) == []
 

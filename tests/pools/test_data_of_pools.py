@@ -63,7 +63,7 @@ def test_odd_values_come_back_as_they_were(ops: Pools, value: object) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), {1, 2}, b"bytes"])
-def test_what_json_has_no_value_for_is_refused(ops: Pools, value: object) -> None:
+def test_a_value_that_json_cannot_express_is_refused(ops: Pools, value: object) -> None:
     with pytest.raises(UsageError, match="cannot be stored as JSON"):
         ops.write("ops", "a", value)
 
@@ -162,8 +162,8 @@ def test_an_earlier_version_can_be_read_and_brought_back(ops: Pools) -> None:
     assert ops.read_version("ops", 1).value == {"a": 1}
     assert ops.restore("ops", 1).version == 3
     assert ops.read("ops").value == {"a": 1}
-    told = [(entry.version, entry.action, entry.keys) for entry in ops.history("ops")]
-    assert told == [(3, "restore 1", ("a", "b")), (2, "merge", ("a", "b")), (1, "write", ("a",))]
+    history = [(entry.version, entry.action, entry.keys) for entry in ops.history("ops")]
+    assert history == [(3, "restore 1", ("a", "b")), (2, "merge", ("a", "b")), (1, "write", ("a",))]
 
 
 def test_only_the_latest_20_versions_are_kept(ops: Pools) -> None:

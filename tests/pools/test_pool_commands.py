@@ -106,7 +106,7 @@ def test_earlier_versions_are_listed_read_and_brought_back(memctl: Run) -> None:
     assert memctl("pool", "read", "past").out == '{"a": 1}\n'
 
 
-def test_what_had_to_go_is_said(memctl: Run) -> None:
+def test_keys_removed_to_make_room_are_named(memctl: Run) -> None:
     memctl("pool", "create", "tiny", "--max-size", "35")
     memctl("pool", "write", "tiny", "old", '"0123456789"')
     done = memctl("pool", "write", "tiny", "new", '"0123456789"', "-o", "json")

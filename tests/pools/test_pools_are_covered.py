@@ -71,9 +71,9 @@ def test_an_agent_sees_in_tables_only_the_pools_that_it_may_read(
             assert {row["pool_id"] for row in rows} == pools, (agent, table)
             exported = memctl("export", table, "-k", kb).out
             assert {json.loads(line)["pool_id"] for line in exported.splitlines()} == pools
-            for told in (json.dumps(rows), exported):
-                assert "Kestrel open" in told or table in ("pools", "pool_agents")
-                assert ("Kestrel ops" in told) <= ("ops" in pools)
+            for text in (json.dumps(rows), exported):
+                assert "Kestrel open" in text or table in ("pools", "pool_agents")
+                assert ("Kestrel ops" in text) <= ("ops" in pools)
         whole = memctl("export", "all", "--to", str(tmp_path / f"{agent}.memctl"), "-k", kb)
         assert whole.code == (0 if "ops" in pools else 1)
     monkeypatch.delenv("MEMCTL_AGENT")

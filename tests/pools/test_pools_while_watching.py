@@ -23,10 +23,10 @@ def test_the_watcher_tells_of_bulletins_that_it_may_read(tmp_path: Path) -> None
             bob.write("default", "other", 3)
             bob.write("default", "agent_bulletin.mood", {"is": "good"})
             wait_for(lambda: any(event.kind == "bulletin" for event in place.events))
-    (told,) = (event for event in place.events if event.kind == "bulletin")
-    assert told.message == 'bob: default agent_bulletin.mood: {"is":"good"}'
-    assert told.detail["value"] == {"is": "good"}
-    assert (told.detail["writer"], told.detail["version"]) == ("bob", 3)
+    (bulletin,) = (event for event in place.events if event.kind == "bulletin")
+    assert bulletin.message == 'bob: default agent_bulletin.mood: {"is":"good"}'
+    assert bulletin.detail["value"] == {"is": "good"}
+    assert (bulletin.detail["writer"], bulletin.detail["version"]) == ("bob", 3)
 
 
 def test_upkeep_of_the_watcher_deletes_what_has_expired(tmp_path: Path) -> None:

@@ -61,14 +61,14 @@ def _outcome(read: ReadFunction, path: Path) -> str:
     try:
         sources = list(read(path, path.name))
     except UnreadableSource as error:
-        told = error
+        refused = error
     else:
         segments = [(segment, source) for source in sources for segment in source.segments]
         assert all(0 <= part.start < part.end <= len(whole.text) for part, whole in segments)
         return "read"
-    assert path.name in told.message
-    assert "\n" not in told.message
-    assert told.hint
+    assert path.name in refused.message
+    assert "\n" not in refused.message
+    assert refused.hint
     return "unreadable"
 
 

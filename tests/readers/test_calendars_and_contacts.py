@@ -68,7 +68,7 @@ def test_an_event_says_when_where_and_with_whom(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "expected"),
     [
         (
             "DTSTART;VALUE=DATE:20260603\nDTEND;VALUE=DATE:20260604\n",
@@ -83,13 +83,13 @@ def test_an_event_says_when_where_and_with_whom(tmp_path: Path) -> None:
         ("DTSTART;TZID=Customized Zone 7:20260603T100000\n", "10:00 (Customized Zone 7)."),
     ],
 )
-def test_times_are_told_as_people_say_them(tmp_path: Path, lines: str, told: str) -> None:
+def test_times_are_told_as_people_say_them(tmp_path: Path, lines: str, expected: str) -> None:
     (event,) = _calendar(tmp_path, f"UID:1\nSUMMARY:Tea\n{lines}")
-    assert told in event.text.split("\n")[0]
+    assert expected in event.text.split("\n")[0]
 
 
 @pytest.mark.parametrize(
-    ("rule", "told"),
+    ("rule", "expected"),
     [
         ("RRULE:FREQ=DAILY", "every day"),
         (
@@ -112,11 +112,11 @@ def test_times_are_told_as_people_say_them(tmp_path: Path, lines: str, told: str
     ],
 )
 def test_recurrence_is_said_in_words_and_never_expanded(
-    tmp_path: Path, rule: str, told: str
+    tmp_path: Path, rule: str, expected: str
 ) -> None:
     start = "UID:1\nSUMMARY:Tea\nDTSTART;VALUE=DATE:20260603\n"
     (event,) = _calendar(tmp_path, f"{start}{rule}\n")
-    assert f"Tea takes place {told}.\n" in event.text
+    assert f"Tea takes place {expected}.\n" in event.text
 
 
 def test_a_changed_occurrence_is_a_unit_of_its_own(tmp_path: Path) -> None:

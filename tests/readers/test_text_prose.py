@@ -423,12 +423,12 @@ def test_each_day_of_a_diary_in_plain_text_is_told_of_that_day(tmp_path: Path) -
     days = ("2026-11-01\nOrdered a cake.\n", "Fri 20 November 2026\nThe vet rang.\n", "Slept.\n")
     path.write_text("\n".join(days))
     (found,) = read(path)
-    told = [
+    dated = [
         (found.text[each.start : each.end], each.said_at.date().isoformat())
         for each in found.segments
         if each.kind == "prose" and each.said_at
     ]
-    assert told == [
+    assert dated == [
         ("Ordered a cake.", "2026-11-01"),
         ("The vet rang.", "2026-11-20"),
         ("Slept.", "2026-11-20"),

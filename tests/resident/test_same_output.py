@@ -257,8 +257,8 @@ def test_a_hook_that_reads_gets_what_the_agent_gives_in_both_ways(place: Place) 
             check=True,
         )
         assert place.served() == before + is_resident
-        told = json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
-        texts.append(re.sub("data-[0-9a-f]+", "data", told))
+        context = json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
+        texts.append(re.sub("data-[0-9a-f]+", "data", context))
     assert "lease" in texts[0]
     assert texts[0] == texts[1]
 

@@ -133,7 +133,7 @@ def test_entities_that_nothing_names_any_more_go_with_their_relations(store: Sto
     assert not rows(store, "relations")
 
 
-def test_what_is_of_a_document_ends_when_it_is_retired(store: Store) -> None:
+def test_memories_and_relations_of_a_document_end_when_it_is_retired(store: Store) -> None:
     ended = memory("b", document_id="d_1", valid_to=NOW, superseded_by="m_a")
     link = relation("link", "d_1", "e_1")
     fill(store, document("1"), memory("a", document_id="d_1"), ended, link, memory("c"))

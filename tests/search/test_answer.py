@@ -184,18 +184,18 @@ def team(shelf: Shelf, memory_of: MemoryOf) -> Searcher:
 
 
 @pytest.mark.parametrize(
-    ("question", "told"),
+    ("question", "quote"),
     [
         ("Who may drive a forklift?", "forklift licence"),
         ("How much did I pay for my guitar?", "guitar for 150"),
     ],
 )
 def test_what_may_be_the_answer_in_other_words_is_named_as_the_closest(
-    team: Searcher, question: str, told: str
+    team: Searcher, question: str, quote: str
 ) -> None:
     given = ask(team, question)
     assert given.found or given.text.startswith(f"{UNSURE} ")
-    assert told in given.citations[0].quote
+    assert quote in given.citations[0].quote
 
 
 def test_a_question_about_an_unknown_place_is_not_answered(team: Searcher) -> None:
@@ -281,10 +281,10 @@ def test_an_answer_is_shown_without_tags_and_fences(written: str, shown: str) ->
 
 
 def test_what_is_introduced_goes_with_its_introduction(shelf: Shelf, memory_of: MemoryOf) -> None:
-    told = "To send a parcel to the depot of Lindau, call:\n\n- Ida in the week\n- Bo on Sundays"
-    shelf.put([memory_of("x", f"{told}\n\nIt rains.")])
+    text = "To send a parcel to the depot of Lindau, call:\n\n- Ida in the week\n- Bo on Sundays"
+    shelf.put([memory_of("x", f"{text}\n\nIt rains.")])
     (citation,) = ask(shelf.searcher(), "Whom do we call to send a parcel to the depot?").citations
-    assert citation.quote == told
+    assert citation.quote == text
 
 
 def test_a_list_marker_is_not_part_of_the_sentence(shelf: Shelf, memory_of: MemoryOf) -> None:

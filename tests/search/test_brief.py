@@ -29,7 +29,7 @@ def test_of_a_very_long_message_what_tells_most_is_looked_for(
 
 
 @pytest.mark.parametrize("question", ["Who builds the flue? {}", "{} Who builds the flue?"])
-def test_what_is_asked_at_either_end_is_looked_for_as_it_is(
+def test_a_question_before_or_after_a_long_text_is_searched_for_unchanged(
     roastery: Searcher, question: str
 ) -> None:
     outcome = roastery.search(question.format(LOG), mode="keyword")

@@ -120,8 +120,8 @@ def related(memory_of: MemoryOf) -> list[Memory]:
     others = ("keeps bees on the roof of a mill.", "has a sister, Livia.", "sold the old boat.")
     return [
         two_hops(memory_of)[0],
-        *(memory_of(f"o{n}", f"Odile Marchetti {told}", entities=("Odile Marchetti",))
-          for n, told in enumerate(others)),
+        *(memory_of(f"o{n}", f"Odile Marchetti {text}", entities=("Odile Marchetti",))
+          for n, text in enumerate(others)),
         *filling(memory_of, 60),
     ]  # fmt: skip
 
@@ -278,11 +278,11 @@ def test_turns_of_two_conversations_are_not_neighbours(shelf: Shelf, memory_of: 
 def test_of_short_turns_the_one_that_says_more_counts_more(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:
-    told = (
+    text = (
         "We keep seven ferrets in the barn behind the mill, and each has a bed, a bowl, "
         "a name and a favourite hiding place."
     )
-    turns = [("Piotr", "Ferrets, right!"), ("Nadia", told)]
+    turns = [("Piotr", "Ferrets, right!"), ("Nadia", text)]
     shelf.put([*chat(memory_of, *turns), *filling(memory_of, 20)])
     hits = hits_by_id(shelf.searcher(), "ferrets")
     assert hits["t1"].legs["telling"] > 0 > hits["t0"].legs["telling"]
@@ -467,7 +467,7 @@ def test_recency_halves_with_each_half_life_and_never_exceeds_one() -> None:
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "graph"])
-def test_what_only_a_name_leads_to_counts_by_what_it_is_worth_too(
+def test_priors_also_weigh_memories_that_only_a_name_leads_to(
     shelf: Shelf,
     memory_of: MemoryOf,
     embedder: Embedder,

@@ -82,7 +82,7 @@ def test_turns_of_one_conversation_are_told_together_as_they_were_said() -> None
     )
 
 
-def test_what_all_of_it_is_from_is_said_once() -> None:
+def test_an_origin_that_all_evidence_shares_is_stated_once() -> None:
     hits = [
         hit(1, "The rent is high.", page=3, heading="Lease"),
         hit(2, "The door is new.", created_at=WRITTEN + timedelta(days=2)),
@@ -104,7 +104,7 @@ def test_a_turn_below_a_heading_says_what_holds_no_longer() -> None:
     assert "[2] Ann: I smoke.\n(known since 2026-01-06 to hold no longer: “Ann: I smoke.”)" in text
 
 
-def test_what_does_not_fit_leaves_its_place_to_what_is_shorter() -> None:
+def test_a_hit_that_does_not_fit_makes_room_for_a_shorter_one() -> None:
     hits = [hit(1, "The rent is high."), hit(2, "word " * 200 + "end."), hit(3, "The door is new.")]
     text = numbered(hits, budget=50)
     assert "The rent is high." in text

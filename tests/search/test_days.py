@@ -57,7 +57,7 @@ def test_a_month_is_found_in_the_days_of_it(shelf: Shelf, memory_of: MemoryOf) -
 
 
 @pytest.mark.parametrize("asked", ["20 March", "2026-03-20", "19 April 2026", "19 March 2025"])
-def test_what_happened_on_another_day_is_not_known(
+def test_a_question_about_another_day_is_not_answered(
     shelf: Shelf, memory_of: MemoryOf, asked: str
 ) -> None:
     shelf.put([memory_of("x", "On 19 March 2026 the freezer raised an alarm.")])

@@ -22,7 +22,7 @@ scores = st.lists(st.floats(-100, 100, width=32), min_size=1, max_size=30)
 
 
 @pytest.mark.parametrize("fusion", FUSIONS)
-def test_what_is_best_in_both_legs_is_best_of_all(fusion: Fusion) -> None:
+def test_the_best_candidate_of_both_retrievers_is_the_best_after_fusion(fusion: Fusion) -> None:
     fused = fuse(np.array([1.0, 9.0, 3.0]), np.array([0.1, 0.8, 0.7]), fusion)
     assert int(np.argmax(fused)) == 1
 
@@ -76,7 +76,7 @@ def test_ranks_are_fused_as_published_with_60_and_equal_shares() -> None:
     assert np.allclose(2 * fused, 3 * (1 + 61 / 62)), "on the scale of the others"
 
 
-def test_what_has_none_of_the_words_has_no_rank_by_them() -> None:
+def test_a_candidate_without_any_of_the_words_has_no_keyword_rank() -> None:
     fused = fuse(np.array([2.0, 0.0, 0.0]), np.array([0.1, 0.2, 0.3]), "rrf")
     assert fused.argmax() == 0
     assert fused[1] < fused[2] <= 1.5

@@ -150,7 +150,7 @@ def test_a_time_counts_from_the_day_of_asking(
         "What is open from 9 to 5, may I ask?",
     ],
 )
-def test_what_is_no_time_of_the_calendar_is_taken_for_none(question: str) -> None:
+def test_words_that_only_look_like_a_period_are_not_one(question: str) -> None:
     assert periods(question, date(900, 1, 1)) == []
 
 
@@ -259,7 +259,7 @@ def test_words_that_are_all_there_outweigh_the_time(diary: Shelf) -> None:
     assert hits[0].external_id == "2025-12-11"
 
 
-def test_what_is_of_the_time_is_found_among_many_that_are_not(
+def test_a_memory_of_the_period_is_found_among_many_of_other_times(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:
     many = [

@@ -31,8 +31,8 @@ QUESTION = "Where did the director of The Lantern grow up?"
 @pytest.fixture
 def films(shelf: Shelf, memory_of: MemoryOf) -> Shelf:
     filler = [memory_of(f"f{n:02}", f"Entry {n} of the ledger of a mill.") for n in range(40)]
-    told = [memory_of(id, text, entities=_names(text)) for id, text in FILM.items()]
-    shelf.put([*told, *filler])
+    memories = [memory_of(id, text, entities=_names(text)) for id, text in FILM.items()]
+    shelf.put([*memories, *filler])
     return shelf
 
 
@@ -120,7 +120,7 @@ def test_a_model_that_is_down_is_asked_once_and_reported(films: Shelf, embedder:
     assert found(outcome) == found(plain)
 
 
-def test_what_must_hold_holds_in_every_round(films: Shelf) -> None:
+def test_operators_and_filters_apply_in_every_round(films: Shelf) -> None:
     outcome = films.searcher().search("+lantern director -shop", mode="agentic")
     assert found(outcome) == ["film"]
     filtered = films.searcher().search(

@@ -76,7 +76,7 @@ def test_the_same_question_gives_the_same_answer(shelf: Shelf, memory_of: Memory
     assert found(shelf.searcher().search("same words", limit=25)) == first
 
 
-def test_what_is_indexed_yet_does_not_change_the_result(shelf: Shelf, memory_of: MemoryOf) -> None:
+def test_indexing_new_rows_does_not_change_the_result(shelf: Shelf, memory_of: MemoryOf) -> None:
     texts = ["red apples and pears", "green apples", "a red car", "pears in red wine", "nothing"]
     shelf.put([memory_of(str(n), text) for n, text in enumerate(texts)])
     before = shelf.searcher().search("red pears")

@@ -177,7 +177,7 @@ def test_a_heading_that_holds_a_value_can_be_the_answer(shelf: Shelf, memory_of:
     assert given.citations[0].quote == option
 
 
-def test_what_defines_it_is_found_before_all_that_is_about_it(
+def test_a_definition_ranks_before_memories_about_the_subject(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:
     words = [
@@ -215,7 +215,9 @@ def test_a_description_of_one_thing_asks_for_no_definition(question: str) -> Non
     assert subject_question(question) is None
 
 
-def test_what_only_names_it_is_not_given_as_the_answer(shelf: Shelf, memory_of: MemoryOf) -> None:
+def test_a_memory_that_only_mentions_the_subject_is_not_the_answer(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
     shelf.put(
         [
             memory_of("uses", "The gantry crane was moved by Otter in May."),

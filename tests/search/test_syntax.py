@@ -65,7 +65,7 @@ def test_what_is_written_with_operators_must_hold(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_must_not_be_there_never_is(cafe: Searcher, mode: str) -> None:
+def test_an_excluded_word_is_in_no_hit(cafe: Searcher, mode: str) -> None:
     assert ids(cafe, "berlin -tea", mode).isdisjoint({"tea"})
     assert ids(cafe, "berlin", mode) >= {"tea", "aurora"}
 

@@ -385,16 +385,16 @@ def test_rows_are_no_sure_answer_where_only_their_total_would_be(business: Shelf
 def test_who_somebody_is_is_not_told_by_what_they_say(shelf: Shelf, memory_of: MemoryOf) -> None:
     minutes = "**Bron:** Trims are good.\n**Fiona:** He has 17.\n**Bron:** 245 from January."
     chat = "02/11/2025, 18:05 - Bron: Evening all."
-    told = ("Bron is the captain of the tower.", "The council gave Bron the key of the tower.")
+    sentences = ("Bron is the captain of the tower.", "The council gave Bron the key of the tower.")
     shelf.put(
         [
             memory_of("a", minutes),
             memory_of("b", chat, type="turn"),
-            *(memory_of(f"t{n}", text) for n, text in enumerate(told)),
+            *(memory_of(f"t{n}", text) for n, text in enumerate(sentences)),
         ]
     )
     given = ask(shelf, "Who is Bron?")
-    assert {citation.quote for citation in given.citations} == set(told)
+    assert {citation.quote for citation in given.citations} == set(sentences)
 
 
 def test_who_somebody_is_is_told_by_all_that_names_them(shelf: Shelf, memory_of: MemoryOf) -> None:

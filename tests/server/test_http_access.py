@@ -139,7 +139,7 @@ def test_what_changes_something_is_refused_by_a_server_that_only_reads(serve: Se
     ["banana", "*", "null", "", "ftp://a.example", "https://", "https://a.example/notes",
      "https://ann@a.example", "https://a.example:port", "a.example", "https://a b.example"],
 )  # fmt: skip
-def test_what_is_no_origin_is_refused_before_anything_is_served(given: str) -> None:
+def test_an_invalid_origin_is_refused_before_the_server_starts(given: str) -> None:
     with pytest.raises(UsageError, match="no origin") as refused:
         AccessRules(TOKEN, allow_origins=(checked_origin(given),))
     assert "https://" in refused.value.hint

@@ -75,7 +75,9 @@ def test_progress_comes_as_events_before_the_response(client: TestClient) -> Non
     assert "4711" in events[-1]["result"]["structuredContent"]["citations"][0]["quote"]
 
 
-def test_what_is_no_message_is_refused_in_its_own_words(client: TestClient) -> None:
+def test_a_body_that_is_no_json_rpc_message_is_refused_with_a_json_rpc_error(
+    client: TestClient,
+) -> None:
     headers = {"Content-Type": "application/json"}
     broken = client.post("/mcp", content="{", headers=headers)
     assert (broken.status_code, broken.json()["error"]["code"]) == (400, -32700)

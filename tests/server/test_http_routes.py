@@ -94,9 +94,9 @@ def test_a_listing_has_the_rows_of_the_command(
 def test_one_thing_is_shown_as_the_command_shows_it(
     client: TestClient, command: Any, path: str, words: str
 ) -> None:
-    found, told = client.get(path).json(), command(*words.split())
+    found, printed = client.get(path).json(), command(*words.split())
     changing = ("disk_bytes", "queries", "query_seconds")
-    assert without(found, *changing) == without(told, *changing)
+    assert without(found, *changing) == without(printed, *changing)
 
 
 def test_a_memory_and_a_document_are_shown_as_the_commands_show_them(
@@ -118,10 +118,10 @@ def test_a_memory_and_a_document_are_shown_as_the_commands_show_them(
 
 def test_a_question_is_answered_as_the_command_answers_it(client: TestClient, command: Any) -> None:
     question = "When is the launch?"
-    told = command("query", question, "-k", "notes")
+    printed = command("query", question, "-k", "notes")
     found = client.post("/v1/query", json={"question": question, "kbs": ["notes"]}).json()
     changing = ("seconds", "query_id")
-    assert without(found, *changing) == without(told, *changing)
+    assert without(found, *changing) == without(printed, *changing)
     assert found["query_id"]
     context = client.post("/v1/context", json={"question": question, "budget": 300}).json()
     assert context["text"] == command("context", question, "--budget", "300")["text"]
@@ -170,8 +170,8 @@ def test_rows_come_as_an_arrow_stream_where_that_is_accepted(
         reply = client.get(f"{KB}/{path}?limit=5", headers={"Accept": ARROW})
         assert reply.headers["content-type"] == ARROW
         table = pa.ipc.open_stream(reply.content).read_all()
-        told = command(words, "list", "-k", "notes", "-n", "5")
-        assert table["id"].to_pylist() == [row["id"] for row in told]
+        printed = command(words, "list", "-k", "notes", "-n", "5")
+        assert table["id"].to_pylist() == [row["id"] for row in printed]
         assert int(reply.headers["x-total-count"]) >= 5
     kbs = client.get("/v1/kbs", headers={"Accept": ARROW})
     assert pa.ipc.open_stream(kbs.content).read_all()["name"].to_pylist() == ["notes"]
@@ -180,9 +180,9 @@ def test_rows_come_as_an_arrow_stream_where_that_is_accepted(
     asked = {"question": question, "limit": 3, "answer": False}
     hits = client.post("/v1/query", json=asked, headers={"Accept": ARROW})
     assert hits.headers["content-type"] == ARROW
-    told = command("query", question, "-k", "notes", "-n", "3", "--no-answer")["hits"]
+    printed = command("query", question, "-k", "notes", "-n", "3", "--no-answer")["hits"]
     ids = pa.ipc.open_stream(hits.content).read_all()["memory_id"].to_pylist()
-    assert ids == [hit["memory_id"] for hit in told]
+    assert ids == [hit["memory_id"] for hit in printed]
 
 
 def test_hits_that_are_none_have_their_columns_as_an_arrow_stream(client: TestClient) -> None:
@@ -292,7 +292,9 @@ def test_arguments_in_the_address_of_a_write_are_refused(client: TestClient, pla
     assert client.get(f"{KB}/memories").json()["total"] == before
 
 
-def test_what_takes_several_knowledge_bases_says_what_they_are_called(client: TestClient) -> None:
+def test_kb_in_the_address_is_refused_with_a_hint_where_the_body_takes_kbs(
+    client: TestClient,
+) -> None:
     refused = client.post("/v1/sessions?kb=notes", json={})
     assert refused.status_code == 422
     assert refused.json()["error"]["hint"] == 'put {"kbs": ["NAME"]} into the body'

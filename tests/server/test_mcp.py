@@ -340,8 +340,8 @@ def test_results_have_what_their_schema_says_and_a_text(
     (schema,) = (tool["outputSchema"] for tool in tools if tool["name"] == name)
     result = client.call(name, **arguments)
     assert result["isError"] is False
-    for key, told in schema["properties"].items():
-        assert fits(result["structuredContent"][key], told["type"]), key
+    for key, declared in schema["properties"].items():
+        assert fits(result["structuredContent"][key], declared["type"]), key
     assert result["content"][0]["text"]
 
 

@@ -32,7 +32,7 @@ class Client:
     """A client of a session that is called directly."""
 
     session: McpSession
-    told: list[dict[str, Any]] = field(default_factory=list)
+    notifications: list[dict[str, Any]] = field(default_factory=list)
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
         """Send a request; return the result, or the error."""
@@ -47,9 +47,11 @@ class Client:
 
 
 def connected(context: OperationContext, *tools: str) -> Client:
-    told: list[dict[str, Any]] = []
-    session = McpSession(context, choose_tools(tools or ("core", "all"), context), told.append)
-    return Client(session, told)
+    notifications: list[dict[str, Any]] = []
+    session = McpSession(
+        context, choose_tools(tools or ("core", "all"), context), notifications.append
+    )
+    return Client(session, notifications)
 
 
 @pytest.fixture(scope="module")
@@ -145,14 +147,14 @@ def test_a_call_tells_its_progress_to_who_wants_to_know(client: Client) -> None:
         arguments={"content": "The rudder is of oak.", "knowledge_base": "notes"},
         _meta={"progressToken": "p1"},
     )
-    told = [each["params"] for each in client.told]
-    assert told
-    assert {each["progressToken"] for each in told} == {"p1"}
-    amounts = [each["progress"] for each in told]
+    notified = [each["params"] for each in client.notifications]
+    assert notified
+    assert {each["progressToken"] for each in notified} == {"p1"}
+    amounts = [each["progress"] for each in notified]
     assert amounts == sorted(set(amounts))
-    client.told.clear()
+    client.notifications.clear()
     client.call("browse")
-    assert not client.told
+    assert not client.notifications
 
 
 def test_who_has_subscribed_to_a_pool_is_notified_of_a_change_once(home: Home) -> None:
@@ -162,12 +164,14 @@ def test_who_has_subscribed_to_a_pool_is_notified_of_a_change_once(home: Home) -
         client.call("write_shared_memory", pool_id="default", key="status", value="calm")
         assert client.ask("resources/subscribe", uri=uri) == {}
         client.session.tell_changes()
-        assert not client.told
+        assert not client.notifications
         client.call("write_shared_memory", pool_id="default", key="status", value="busy")
         client.session.tell_changes()
         client.session.tell_changes()
-        assert [each["method"] for each in client.told] == ["notifications/resources/updated"]
-        assert client.told[0]["params"] == {"uri": uri}
+        assert [each["method"] for each in client.notifications] == [
+            "notifications/resources/updated"
+        ]
+        assert client.notifications[0]["params"] == {"uri": uri}
         read = client.ask("resources/read", uri=uri)["contents"][0]["text"]
         assert json.loads(read) == {"status": "busy"}
         client.ask("resources/unsubscribe", uri=uri)

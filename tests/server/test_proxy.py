@@ -101,7 +101,7 @@ def test_a_stream_passes_through_byte_for_byte(started: Serve, endpoint: FakeEnd
         b'{"model": "m", "messages": [{"role": "user", "content": [{"type": "image_url"}]}]}',
     ],
 )
-def test_what_needs_no_memory_is_sent_on_as_it_came(
+def test_a_request_that_needs_no_memory_is_forwarded_unchanged(
     started: Serve, httpserver: Any, body: bytes
 ) -> None:
     got: list[bytes] = []

@@ -85,7 +85,7 @@ class Visit:
         context = self._browser.new_context(base_url=self.base, **options)
         context.add_cookies(self._cookies)
         page = context.new_page()
-        page.on("console", lambda told: self._note(told.text, is_bad=told.type == "error"))
+        page.on("console", lambda message: self._note(message.text, is_bad=message.type == "error"))
         page.on("pageerror", lambda error: self._note(str(error)))
         page.on(
             "request",

@@ -282,10 +282,10 @@ def test_no_link_is_given_into_a_server_that_does_not_serve_what_is_named(
 
     with listening(home) as address:
         assert open_page("-k", "diary") == 2
-        told = capsys.readouterr()
-        assert told.out == ""
-        assert "does not serve 'diary'" in told.err
-        assert f"stop it (process {address.pid})" in told.err
+        output = capsys.readouterr()
+        assert output.out == ""
+        assert "does not serve 'diary'" in output.err
+        assert f"stop it (process {address.pid})" in output.err
         assert open_page("-k", "nowhere") == 10
         assert capsys.readouterr().out == ""
         assert open_page("-k", "default") == open_page() == 0
@@ -332,9 +332,9 @@ def test_a_late_change_of_a_document_is_shown_beside_what_holds_now(
     assert "The fence is blue." in late.text
     assert text_area(late) == "The fence is <i>black</i>."
     as_json = {"text": "The fence is black.", "kb": "default"}
-    told = browser.post(f"/documents/{id_}/edit", json=as_json, headers={**JSON, "Origin": URL})
-    assert told.status_code == 409
-    assert told.json()["text"] == "The fence is blue."
+    reply = browser.post(f"/documents/{id_}/edit", json=as_json, headers={**JSON, "Origin": URL})
+    assert reply.status_code == 409
+    assert reply.json()["text"] == "The fence is blue."
     (again,) = re.findall(r'action="(/documents/[^"]+/edit)"', late.text)
     over = post(browser, again, kb="default", text=text_area(late))
     assert text_area(over) == "The fence is <i>black</i>."
@@ -399,7 +399,7 @@ def test_an_answer_is_the_json_of_the_command_line(served: Serve, browser: TestC
     assert [hit["memory_id"] for hit in given["hits"]] == [hit.memory_id for hit in expected.hits]
 
 
-def test_what_is_not_known_is_said_to_be(browser: TestClient) -> None:
+def test_the_page_says_when_memory_has_no_answer(browser: TestClient) -> None:
     page = post(browser, "/ask", question="who won the chess championship in Reykjavik?")
     assert "Not sure" in page.text or "Not in memory" in page.text
 
@@ -648,8 +648,8 @@ def test_a_consolidation_is_taken_back(browser: TestClient) -> None:
 def test_upkeep_says_when_each_job_runs(served: Serve, browser: TestClient) -> None:
     (state,) = browser.get("/upkeep", headers=JSON).json()["bases"]
     with served.home.open("default") as base:
-        told = [each.job for each in Upkeep(base, served.home).statuses()]
-    assert [each["job"] for each in state["schedules"]] == told
+        jobs = [each.job for each in Upkeep(base, served.home).statuses()]
+    assert [each["job"] for each in state["schedules"]] == jobs
     page = browser.get("/upkeep")
     check(page)
     assert "Schedules" in page.text

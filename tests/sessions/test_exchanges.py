@@ -73,11 +73,11 @@ def test_a_long_reply_is_shortened_in_its_exchange_alone(tmp_path: Path) -> None
 def test_an_exchange_ends_when_its_question_says_something_else(tmp_path: Path) -> None:
     def lines(question: str) -> io.BytesIO:
         said = (("q", "user", question), ("r", "assistant", REPLY))
-        told = (
+        lines = (
             json.dumps({"id": id_, "session_id": "s", "turn": turn, "speaker": by, "text": text})
             for turn, (id_, by, text) in enumerate(said)
         )
-        return io.BytesIO("\n".join(told).encode())
+        return io.BytesIO("\n".join(lines).encode())
 
     with memctl.open("talks", home=tmp_path, create=True) as kb:
         kb.ingest(jsonl=lines(QUESTION))
@@ -174,7 +174,7 @@ def test_what_an_agent_says_of_itself_is_no_trait_of_the_user(tmp_path: Path) ->
         assert "recipes" in profile.important_context
 
 
-def test_what_we_do_is_no_trait_of_the_user(tmp_path: Path) -> None:
+def test_a_shared_decision_is_no_trait_of_the_user(tmp_path: Path) -> None:
     with memctl.open("talks", home=tmp_path, create=True) as kb:
         session = kb.sessions.start("one", user="ann", agent="helper")
         say(kb, session, f"user: {DECISION}", "user: remember this")

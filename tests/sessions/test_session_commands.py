@@ -90,8 +90,8 @@ def test_a_conversation_from_its_start_to_its_end(memctl: Run) -> None:
     assert [each["content"] for each in shown["turns"]] == ["noted"]
     found = memctl("query", "When do we ship?", "-o", "json")
     assert json.loads(found.out)["hits"][0]["text"] == "we decided to ship on Friday"
-    (told,) = memctl("sql", "select count(*) n, count(document_id) kept from turns").rows
-    assert told == {"n": 2, "kept": 2}
+    (counts,) = memctl("sql", "select count(*) n, count(document_id) kept from turns").rows
+    assert counts == {"n": 2, "kept": 2}
 
     assert "ship on Friday" in memctl("session", "summary", "s1").rows[0]["summary"]
     assert memctl("session", "end", "s1").rows[0]["status"] == "ended"
@@ -268,8 +268,8 @@ def test_forgetting_a_conversation_leaves_no_byte_of_it(memctl: Run, tmp_path: P
     assert files_with(home, "Quokka-4711")
 
     assert memctl("session", "forget", "secret", "--dry-run").rows[0]["dry_run"] is True
-    told = memctl("session", "forget", "secret", "--dry-run", "-o", "table").out
-    assert told.startswith("would forget conversation secret, 2 documents")
+    output = memctl("session", "forget", "secret", "--dry-run", "-o", "table").out
+    assert output.startswith("would forget conversation secret, 2 documents")
     assert rows_with(home, "Zanzibar-Plan")
     done = memctl("session", "forget", "secret", "--yes")
     assert done.code == 0, done.err

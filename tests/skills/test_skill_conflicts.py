@@ -90,8 +90,8 @@ def test_a_circle_is_told_wherever_it_matters_and_ends(memctl: Run, write: Write
     assert done.json["cycles"] == [["alpha", "beta", "gamma", "alpha"]]
     assert done.json["missing"] == ["nowhere"]
     assert "nowhere is required and not there" in done.err
-    told = [each["explanation"] for each in memctl("skill", "conflicts", "--scan").rows]
-    assert sorted(told) == [
+    explanations = [each["explanation"] for each in memctl("skill", "conflicts", "--scan").rows]
+    assert sorted(explanations) == [
         "beta requires nowhere, which is not there",
         "they require each other in a circle: alpha -> beta -> gamma -> alpha",
         "they require each other in a circle: selfish -> selfish",
@@ -178,7 +178,7 @@ def test_a_conflict_is_settled_by_a_person_and_checked_by_the_next_scan(
     assert memctl("skill", "resolve", "cf_none").code == 1
 
 
-def test_what_is_used_more_is_more_pressing(
+def test_conflicts_of_skills_in_use_have_a_higher_priority(
     memctl: Run, kb: KnowledgeBase, write: Write, clock: Clock
 ) -> None:
     root = write("busy", "A skill that is used a lot.", requires="lost").parent

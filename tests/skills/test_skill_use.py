@@ -107,7 +107,7 @@ def test_a_split_of_90_10_holds_over_a_thousand_tasks_and_is_stable(
 
 
 @pytest.mark.parametrize(
-    ("shares", "told"),
+    ("shares", "message"),
     [
         (("1=100", "2=0"), "memctl skill version activate deploy-app 1"),
         (("1=60", "2=30"), "add up to 90"),
@@ -119,11 +119,11 @@ def test_a_split_of_90_10_holds_over_a_thousand_tasks_and_is_stable(
     ],
 )
 def test_a_split_that_cannot_be_is_told(
-    memctl: Run, two: str, shares: tuple[str, ...], told: str
+    memctl: Run, two: str, shares: tuple[str, ...], message: str
 ) -> None:
     done = memctl("skill", "version", "split", two, *shares)
     assert done.code in (1, 2)
-    assert told in done.err
+    assert message in done.err
     assert [e["share"] for e in memctl("skill", "version", "list", two).rows] == [100, 0]
 
 

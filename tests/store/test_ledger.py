@@ -194,7 +194,7 @@ def test_a_ledger_that_stays_busy_is_locked(
     other.close()
 
 
-def test_what_is_optional_gives_up_soon_and_leaves_the_patience_of_the_rest(
+def test_an_own_waiting_time_of_a_transaction_does_not_change_the_next_one(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ledger_module, "BUSY_SECONDS", PATIENCE)
@@ -240,8 +240,8 @@ def test_head_names_versions_and_remembers_former_ones(ledger: Ledger) -> None:
     ledger.set_head({"memories": 1, "documents": 1}, NOW)
     ledger.set_head({"memories": 2, "documents": 1}, LATER)
     assert ledger.head() == {"memories": 2, "documents": 1}
-    assert ledger.retired("memories") == {1: LATER}
-    assert ledger.retired("documents") == {}
+    assert ledger.retired_versions("memories") == {1: LATER}
+    assert ledger.retired_versions("documents") == {}
     ledger.name_head("before", {"memories": 1})
     assert ledger.heads() == {
         "HEAD": {"memories": 2, "documents": 1},
@@ -249,7 +249,7 @@ def test_head_names_versions_and_remembers_former_ones(ledger: Ledger) -> None:
     }
     ledger.forget_head("before")
     ledger.forget_retired("memories", [1])
-    assert (ledger.head("before"), ledger.retired("memories")) == ({}, {})
+    assert (ledger.head("before"), ledger.retired_versions("memories")) == ({}, {})
 
 
 @given(instant=st.datetimes(timezones=st.timezones()), other=st.datetimes(timezones=st.just(UTC)))
@@ -371,7 +371,7 @@ def test_questions_of_an_older_ledger_are_brought_up_to_date(path: Path) -> None
         ]
 
 
-def test_what_need_not_be_durable_leaves_what_follows_durable(ledger: Ledger) -> None:
+def test_a_transaction_that_is_not_durable_leaves_the_next_one_durable(ledger: Ledger) -> None:
     with ledger.transaction(durable=False) as connection:
         assert connection.execute("PRAGMA synchronous").fetchone() == (1,)
     with ledger.transaction() as connection:

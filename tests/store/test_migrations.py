@@ -293,9 +293,9 @@ def test_tables_of_a_later_schema_are_refused_by_its_version(
         ("import", new, "-k", "copy"),
     ):
         assert run(["--home", str(home), *words]) != 0
-        told = "".join(capsys.readouterr())
-        assert f"schema version {GROWN_VERSION}" in told, words
-        assert "upgrade memctl" in told, words
+        output = "".join(capsys.readouterr())
+        assert f"schema version {GROWN_VERSION}" in output, words
+        assert "upgrade memctl" in output, words
 
 
 NEWER = {
@@ -308,7 +308,7 @@ NEWER = {
 def test_whatever_reads_or_writes_a_home_of_a_newer_schema_refuses_it_and_names_the_version(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], part: str
 ) -> None:
-    statement, told = NEWER[part]
+    statement, message = NEWER[part]
     with closing(sqlite3.connect(home / "kb/notes/ledger.sqlite")) as ledger:
         ledger.execute(statement)
         ledger.commit()
@@ -327,9 +327,9 @@ def test_whatever_reads_or_writes_a_home_of_a_newer_schema_refuses_it_and_names_
         ("doctor", "--repair", *KB), ("doctor", "--rebuild", "--yes", *KB),
     ):  # fmt: skip
         assert run(["--home", str(home), *words]) in (1, 12), words
-        assert told in "".join(capsys.readouterr()), words
+        assert message in "".join(capsys.readouterr()), words
     assert run(["--home", str(home), "status"]) == 0
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     after = {path: path.read_bytes() for path in tables.rglob("*") if path.is_file()}
     assert after == before
 

@@ -131,8 +131,8 @@ def test_a_lost_data_file_costs_its_rows_alone(
     files = sorted((written / "lance/memories.lance/data").iterdir(), key=os.path.getsize)
     hurt(files[0])
     assert damaged(written) == {"memories"}
-    told = repair(written, utc_now).steps
-    assert "20 of 21 rows" in told[0].message
+    steps = repair(written, utc_now).steps
+    assert "20 of 21 rows" in steps[0].message
     assert damaged(written) == set()
     assert memories(written) == ALL
     write_another(written, rows_of)

@@ -66,7 +66,8 @@ def main() -> None:
     for at in order[: int(sys.argv[1]) if len(sys.argv) > 1 else 0]:
         pair, what = pairs[at], pairs[at].difference
         print(
-            round(scores[at], 1), bool(truth[at]), names[at], pair.earlier.cited, pair.later.cited,
+            round(scores[at], 1), bool(truth[at]), names[at],
+            pair.earlier.citation, pair.later.citation,
             what and (what.earlier.value.text, what.later.value.text), sep=" | ",
         )  # fmt: skip
 

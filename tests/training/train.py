@@ -574,11 +574,11 @@ def evaluate(network: Network, packer: Packer, worlds: Worlds) -> None:
             f" names: precision {both / max(found, 1):.3f}, recall {both / max(there, 1):.3f}"
         )
         pairs = list(relation_examples(packer, worlds, held_out=True))
-        told = [
+        predicted = [
             int(network.relation(network([each.packed])[:, 0]).argmax()) == each.target
             for each in pairs
         ]
-        print(f"relations: {np.mean(told):.3f} of {len(told)}")
+        print(f"relations: {np.mean(predicted):.3f} of {len(predicted)}")
     network.train()
 
 

@@ -96,12 +96,12 @@ print(*map(identify_language, sys.argv[1:]), 'py3langid' in sys.modules)
 
 
 def test_plain_english_is_told_without_loading_the_classifier() -> None:
-    told = [
+    sentences = [
         "We will meet again in front of the station tomorrow.",
         "Directed in and was marine reserved praw clo factors",
         "Bought tickets for seat 12 to Lund",
     ]
-    command = [sys.executable, "-c", _LOAD_NOTHING, *told]
+    command = [sys.executable, "-c", _LOAD_NOTHING, *sentences]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["en", "en", "en", "False"]
 

@@ -114,8 +114,8 @@ def test_a_fact_stands_where_its_quote_does_whatever_the_white_space(
     [statement] = understood(make(), LEASE).distilled
     assert statement.text == LEASE[statement.start : statement.end] == "It starts on 1 June\n2026"
     assert (statement.type, statement.reason) == ("decision", "model: a date to keep")
-    told = (statement.subject, statement.relation, statement.object)
-    assert told == ("the lease", "starts on", "1 June 2026")
+    triple = (statement.subject, statement.relation, statement.object)
+    assert triple == ("the lease", "starts on", "1 June 2026")
 
 
 @pytest.mark.parametrize(
@@ -317,8 +317,8 @@ def test_of_a_document_that_is_too_long_windows_are_read_from_beginning_to_end(
     endpoint.on("DocumentReply", reply(gist=quiet, entities=[], facts=[]))
     [found] = make(most_windows=3).understand([source(text)])
     count = len(text_windows(text))
-    told = [json.loads(asked.data[0])["part"] for asked in endpoint.asked]
-    assert told == [f"1 of {count}", f"{count // 2 + 1} of {count}", f"{count} of {count}"]
+    parts = [json.loads(asked.data[0])["part"] for asked in endpoint.asked]
+    assert parts == [f"1 of {count}", f"{count // 2 + 1} of {count}", f"{count} of {count}"]
     assert found.missing == (NOT_ALL_BY_MODEL,)
     assert found.method.startswith("model/")
     assert found.gist == quiet

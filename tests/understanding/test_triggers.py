@@ -210,7 +210,7 @@ def test_without_its_label_no_other_way_to_say_it_counts() -> None:
     assert not detect_trigger("remember that I'm vegetarian", settings).detected
 
 
-def test_what_points_back_passes_over_what_only_points_back_itself() -> None:
+def test_a_reference_back_skips_messages_that_only_refer_back() -> None:
     said = ("Could you please remember this conversation?", "The frame is of cedar.")
     kept = kept_statement("Let\u2019s save this design!", said)
     assert kept is not None
@@ -291,7 +291,7 @@ def test_tags_at_the_beginning_and_end_that_no_sentence_needs_leave_it(
         "remember my " + "old " * 3_000,
     ],
 )
-def test_what_may_lead_to_a_label_is_no_trap_in_a_long_row(text: str) -> None:
+def test_many_possible_beginnings_of_a_label_do_not_stall_the_reader(text: str) -> None:
     """Read in every way that there is, this would not come to an end."""
     assert not detect_trigger(text).detected
 
@@ -304,7 +304,7 @@ def test_what_may_lead_to_a_label_is_no_trap_in_a_long_row(text: str) -> None:
         *(f"{mark} " * 60_000 + "\nWe built it" for mark in "«„“‘'"),
     ],
 )
-def test_what_stands_before_a_phrase_is_no_trap_however_long_it_is(text: str) -> None:
+def test_a_phrase_is_found_after_a_very_long_text(text: str) -> None:
     assert detect_trigger(text).detected
 
 

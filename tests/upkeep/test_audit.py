@@ -183,8 +183,8 @@ def test_grants_pools_and_settings_are_noted_as_they_were_and_are(memctl: Run) -
         done = memctl(*words)
         assert done.code == 0, (words, done.err)
     entries = trail(memctl, "-k", "default")
-    told = ("action", "objects", "before", "after")
-    assert [tuple(row[key] for key in told) for row in entries] == [
+    columns = ("action", "objects", "before", "after")
+    assert [tuple(row[key] for key in columns) for row in entries] == [
         ("grants", ["grants", "agent scout"], {}, {"level": "read"}),
         ("grants", ["grants", "agent scout"], {"level": "read"}, {"level": "write"}),
         ("grants", ["grants", "agent scout"], {"level": "write"}, {}),

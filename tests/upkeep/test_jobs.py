@@ -210,7 +210,7 @@ def test_only_learnings_are_confirmed_and_have_an_outcome(memctl: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ("outcome=banana", "the outcome of a learning cannot be 'banana'"),
         ("context=7", "the context of a learning is a text, not 7"),
@@ -219,12 +219,12 @@ def test_only_learnings_are_confirmed_and_have_an_outcome(memctl: Run) -> None:
     ],
 )
 def test_metadata_do_not_get_round_the_options_of_learnings(
-    memctl: Run, given: str, told: str
+    memctl: Run, given: str, message: str
 ) -> None:
     add = ("memory", "add", "x y z", "--type")
     refused = memctl(*add, "learning", "--metadata", given)
     assert refused.code == 2
-    assert told in refused.err
+    assert message in refused.err
     if "NaN" not in given:
         assert memctl(*add, "note", "--metadata", given).code == 0
     taken = ("outcome=failure", "context=deploys", "share=true", "size=NaN")

@@ -45,7 +45,7 @@ def test_importance_fades_by_the_formula_and_the_row_stays_as_it_is(
     assert kept["current_importance"] == pytest.approx(0.6)
 
 
-def test_what_is_less_than_the_floor_stays_and_never_grows() -> None:
+def test_decay_never_raises_an_importance_below_the_floor() -> None:
     assert decay_importance(0.01, 400, 90, 0.05) == 0.01
     assert decay_importance(0.5, -3, 90, 0.05) == 0.5
 

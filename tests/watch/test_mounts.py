@@ -51,8 +51,10 @@ def test_where_nothing_tells_of_mounts_no_folder_is_on_a_share(tmp_path: Path) -
 def test_an_inbox_on_a_share_is_reported_and_looked_into(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = f"22 1 0:1 / / rw - ext4 /dev/vda rw\n30 22 0:2 / {place.layout.inbox} rw - nfs n:/ rw\n"
-    (tmp_path / "mountinfo").write_text(told)
+    table = (
+        f"22 1 0:1 / / rw - ext4 /dev/vda rw\n30 22 0:2 / {place.layout.inbox} rw - nfs n:/ rw\n"
+    )
+    (tmp_path / "mountinfo").write_text(table)
     monkeypatch.setattr(file_events, "MOUNTS", tmp_path / "mountinfo")
     with Daemon(place), place.open() as base:
         wait_for(lambda: "polling" in [event.kind for event in place.events])

@@ -237,9 +237,9 @@ def test_a_file_that_a_program_has_open_is_taken_only_when_it_is_closed(
         assert place.tree(place.layout.inbox) == ["open.txt"]
         home = str(place.home.config.home)
         assert run(["--home", home, "why", "-k", "notes", "open.txt", "-o", "json"]) == 0
-        told = json.loads(capsys.readouterr().out)[0]
-        assert told["outcome"] == "waiting"
-        assert told["reason"] == "a program still has it open for writing"
+        event = json.loads(capsys.readouterr().out)[0]
+        assert event["outcome"] == "waiting"
+        assert event["reason"] == "a program still has it open for writing"
         file.write("Viktor keeps goats.\n")
     assert said(place.drain()) == ["ingested"]
     texts = [row["text"] for row in place.rows("documents", "text")]

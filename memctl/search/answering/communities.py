@@ -101,7 +101,7 @@ class CommunityFinder(Struct, frozen=True):
             frozenset(at for at, names in spellings if count_names(each.text, [names]))
             for each in excerpts
         ]
-        for number, at in enumerate(_covering(named, weights), start=1):
+        for number, at in enumerate(_covering_sentences(named, weights), start=1):
             yield cite(number, excerpts[at])
 
 
@@ -129,7 +129,7 @@ def _relations(near: Neighbourhood, found: NearbyCommunity) -> tuple[Related, ..
     )
 
 
-def _covering(named: Sequence[frozenset[int]], weights: Mapping[int, float]) -> list[int]:
+def _covering_sentences(named: Sequence[frozenset[int]], weights: Mapping[int, float]) -> list[int]:
     """Return the sentences whose names weigh most, each adding to those before it.
 
     Args:

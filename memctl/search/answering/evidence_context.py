@@ -142,7 +142,7 @@ class _Selection(Struct):
         """
         misses = 0
         for excerpt in excerpts:
-            fitting = self._fitting(excerpt)
+            fitting = self._fit_excerpt(excerpt)
             if fitting is None:
                 misses += 1
                 if misses >= _MAX_MISSES:
@@ -153,7 +153,7 @@ class _Selection(Struct):
         while self.items and self.count(self.render()[0]) > self.budget:
             self.items.pop()
 
-    def _fitting(self, excerpt: HitExcerpt) -> HitExcerpt | None:
+    def _fit_excerpt(self, excerpt: HitExcerpt) -> HitExcerpt | None:
         """Return all of an excerpt if it fits, or else its first sentences.
 
         At least half of it, unless nothing has been selected yet.

@@ -159,19 +159,19 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     drafts = candidate_sentences(outcome)[:_MAX_JUDGED]
     if not drafts:
         return []
-    asked = outcome.asked.text
-    is_choice = _CHOICE_WORD.search(asked) is not None
-    whether = _YES_NO_QUESTION.match(asked) is not None and not is_choice
-    wants_amount, wants_reason = asks_for_amount(asked), asks_why(asked)
-    subject = subject_question(asked)
+    question = outcome.asked.text
+    is_choice = _CHOICE_WORD.search(question) is not None
+    whether = _YES_NO_QUESTION.match(question) is not None and not is_choice
+    wants_amount, wants_reason = asks_for_amount(question), asks_why(question)
+    subject = subject_question(question)
     definition_weight = (
         _EXPANDED_ACRONYM_WEIGHT if subject and subject.asks_for_words else _DEFINITION_WEIGHT
     )
-    may_repeat = is_choice or not is_question(asked)  # what is asked for by a statement of it
+    may_repeat = is_choice or not is_question(question)  # what is asked for by a statement of it
     candidate_terms = frozenset[str]().union(*(draft.near_terms for draft in drafts))
     misses_name = any(candidate_terms.isdisjoint(name) for name in outcome.question.names)
-    of_another_option = _are_below_other_options(asked, drafts)
-    older = frozenset() if asks_for_earlier(asked) else older_versions(outcome.hits)
+    of_another_option = _are_below_other_options(question, drafts)
+    older = frozenset() if asks_for_earlier(question) else older_versions(outcome.hits)
     odds = load_task_encoder().score_answers(
         outcome.asked.text,
         [
@@ -194,12 +194,12 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 lacks_what_is_asked=misses_name
                 or is_of_another_option
                 or (wants_amount and not has_amount(draft.part.text))
-                or lacks_difference(draft.part.text, asked)
-                or lacks_time(draft.hit.text[slice(*draft.quote)], draft.hit, asked)
+                or lacks_difference(draft.part.text, question)
+                or lacks_time(draft.hit.text[slice(*draft.quote)], draft.hit, question)
                 or (
                     wants_reason
                     and draft.own >= _RESTATING_COVERAGE
-                    and not has_reason(draft.part.text, asked)
+                    and not has_reason(draft.part.text, question)
                 ),
                 definition_weight=definition_weight,
                 penalty=_OLDER_VERSION_PENALTY * (draft.hit.document_id in older),

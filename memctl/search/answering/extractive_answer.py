@@ -153,7 +153,7 @@ def extract_answer(
         ]
     is_list = _LIST_QUESTION.search(outcome.asked.text) is not None
     is_open = is_list or _MULTI_PART_QUESTION.search(outcome.asked.text) is not None
-    likely = _likely(sentences, _MIN_STEP_SHARE if is_open else MIN_SCORE_SHARE)
+    likely = _likely_sentences(sentences, _MIN_STEP_SHARE if is_open else MIN_SCORE_SHARE)
     given = _drop_duplicates(likely)[:MAX_SENTENCES]
     confidence = round(answer_confidence(sentences, given), 3) if sentences else 0.0
     if not sentences or (confidence < MIN_CLOSE and not outcome.relevance.is_relevant):
@@ -163,7 +163,7 @@ def extract_answer(
             known, _render_sentences(known, ""), max(confidence, MIN_CONFIDENCE), unsure=False
         )
     unsure = confidence < _min_confidence(outcome.asked.text, sentences[0])
-    likely = _likely(sentences, _MIN_STEP_SHARE) if unsure else likely
+    likely = _likely_sentences(sentences, _MIN_STEP_SHARE) if unsure else likely
     states = [] if is_list else _current_and_former(outcome, likely, sentences, unsure=unsure)
     ordered = states
     if not states:
@@ -197,7 +197,9 @@ def _min_confidence(question: str, best: EvidenceSentence) -> float:
     return MIN_CONFIDENCE_OF_HOW if asks_how(question) else MIN_CONFIDENCE
 
 
-def _likely(sentences: Sequence[EvidenceSentence], share: float) -> list[EvidenceSentence]:
+def _likely_sentences(
+    sentences: Sequence[EvidenceSentence], share: float
+) -> list[EvidenceSentence]:
     """Return the sentences with at least a share of the best one's probability.
 
     Sentences of ended facts are left out, unless there are no others.
@@ -624,7 +626,7 @@ def period_answer(outcome: SearchOutcome) -> Answer | None:
     period = _asked_period(outcome)
     if period is None:
         return None
-    shown = _weightiest(list(_events(outcome.load_statements_of(period))), period)
+    shown = _weightiest_events(list(_events(outcome.load_statements_of(period))), period)
     if len(shown) < _MIN_EVENTS:
         return None
     is_day = period.first == period.last
@@ -682,7 +684,7 @@ def _events(statements: Sequence[tuple[Hit, Hit]]) -> Iterator[_Event]:
             )
 
 
-def _weightiest(found: Sequence[_Event], period: TimeExpression) -> list[_Event]:
+def _weightiest_events(found: Sequence[_Event], period: TimeExpression) -> list[_Event]:
     """Return the weightiest in the order of time; many of a document only where there is no other.
 
     A single day is mostly described by one document: the page of a diary, or a conversation.

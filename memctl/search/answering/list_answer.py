@@ -116,24 +116,24 @@ def list_answer(outcome: SearchOutcome) -> Answer | None:
     Of several of that name it is the newest.
     """
     question = outcome.asked.text
-    asked = _asked_names(question)
-    lists = _lists(outcome, asked)
+    asked_names = _asked_names(question)
+    lists = _lists(outcome, asked_names)
     if not lists:
         return None
-    named, *others = lists
-    items = named.items
-    if _ASKS_FOR_REST.search(question.replace(asked[0], " ")):
+    newest, *others = lists
+    items = newest.items
+    if _ASKS_FOR_REST.search(question.replace(asked_names[0], " ")):
         items = tuple(item for item in items if not _IS_DONE.match(item.text))
     shown = items[:_MOST_ITEMS]
-    excerpts = joined_by_passage(shown or named.items[:1])
+    excerpts = joined_by_passage(shown or newest.items[:1])
     numbers = {item.hit.memory_id: place for place, item in enumerate(excerpts, start=1)}
-    lines = [f"{_shown(item.text)} [{numbers[item.hit.memory_id]}]" for item in shown]
+    lines = [f"{_strip_item_marks(item.text)} [{numbers[item.hit.memory_id]}]" for item in shown]
     if not shown:
-        lines = [f"Nothing is left on {named.name}. [1]"]
+        lines = [f"Nothing is left on {newest.name}. [1]"]
     if len(items) > len(shown):
-        lines.append(f"{len(items) - len(shown)} more in {named.name}.")
-    if others or not named.is_exact:
-        lines.insert(0, f"{named.label}:")
+        lines.append(f"{len(items) - len(shown)} more in {newest.name}.")
+    if others or not newest.is_exact:
+        lines.insert(0, f"{newest.label}:")
     if others:
         lines.append(f"Older, or of a like name: {', '.join(each.label for each in others)}.")
     return Answer(
@@ -145,7 +145,7 @@ def list_answer(outcome: SearchOutcome) -> Answer | None:
     )
 
 
-def _shown(line: str) -> str:
+def _strip_item_marks(line: str) -> str:
     """Return a line without what marks it as an item; one that is done keeps its tick."""
     mark = _MARKED.match(line)
     words = plain_quote(line[mark.end() :] if mark else line)
@@ -175,34 +175,36 @@ def _name_terms(name: str, outcome: SearchOutcome, of_day: datetime | None = Non
     return frozenset(query_terms(words, outcome.languages)) - _LIST_WORDS
 
 
-def _lists(outcome: SearchOutcome, asked: Sequence[str]) -> list[_NamedList]:
+def _lists(outcome: SearchOutcome, asked_names: Sequence[str]) -> list[_NamedList]:
     """Return the lists of an asked name and time, or else of longer names; the newest first.
 
     Each is there once, without older versions of a document.  Only one that is called a list may
     have a longer name.
     """
-    wanted = [terms for name in asked if (terms := _name_terms(name, outcome))]
-    if not wanted:
+    wanted_terms = [terms for name in asked_names if (terms := _name_terms(name, outcome))]
+    if not wanted_terms:
         return []
-    may_be_longer = _NAMES_LIST.fullmatch(asked[0]) is not None
-    older, seen = older_versions(outcome.hits), set[tuple[str, str]]()
-    found: list[_NamedList] = []
+    may_be_longer = _NAMES_LIST.fullmatch(asked_names[0]) is not None
+    older, seen_documents = older_versions(outcome.hits), set[tuple[str, str]]()
+    lists: list[_NamedList] = []
     for hit in outcome.hits:
-        if hit.type != "passage" or hit.document in seen or hit.document_id in older:
+        if hit.type != "passage" or hit.document in seen_documents or hit.document_id in older:
             continue
         names = {
             name: _name_terms(name, outcome, hit.created_at)
             for name in (hit.title, *hit.heading.split(PATH_SEPARATOR))
         }
-        exact = [name for name, terms in names.items() if terms in wanted]
-        longer = [name for name, terms in names.items() if may_be_longer and wanted[0] < terms]
+        exact = [name for name, terms in names.items() if terms in wanted_terms]
+        longer = [
+            name for name, terms in names.items() if may_be_longer and wanted_terms[0] < terms
+        ]
         if exact or longer:
-            seen.add(hit.document)
-            found += _lists_of(outcome, hit, (exact or longer)[0], is_exact=bool(exact))
-    times = [span.iso for span in date_spans(asked[0])]
-    found = [each for each in found if all(each.is_of(time) for time in times)]
-    exact_ones = [each for each in found if each.is_exact]
-    return sorted(exact_ones or found, key=lambda each: each.of_day, reverse=True)
+            seen_documents.add(hit.document)
+            lists += _lists_of(outcome, hit, (exact or longer)[0], is_exact=bool(exact))
+    times = [span.iso for span in date_spans(asked_names[0])]
+    lists = [each for each in lists if all(each.is_of(time) for time in times)]
+    exact_ones = [each for each in lists if each.is_exact]
+    return sorted(exact_ones or lists, key=lambda each: each.of_day, reverse=True)
 
 
 def _lists_of(

@@ -166,29 +166,29 @@ class _Numbering:
     """Numbers the memories that are cited, in the order of the answer."""
 
     def __init__(self, given: Sequence[Excerpt]) -> None:
-        self._given = {item.number: item for item in given}
-        self._shown: dict[int, int] = {}
+        self._excerpts = {item.number: item for item in given}
+        self._numbers: dict[int, int] = {}
 
-    def shown(self, numbers: Sequence[int]) -> tuple[int, ...]:
+    def answer_numbers(self, numbers: Sequence[int]) -> tuple[int, ...]:
         """Return the answer's numbers for those that the model cites, without invented ones."""
-        known = [number for number in dict.fromkeys(numbers) if number in self._given]
-        return tuple(self._shown.setdefault(n, len(self._shown) + 1) for n in known)
+        known = [number for number in dict.fromkeys(numbers) if number in self._excerpts]
+        return tuple(self._numbers.setdefault(n, len(self._numbers) + 1) for n in known)
 
-    def excerpt(self, shown: int) -> Excerpt:
+    def excerpt(self, number: int) -> Excerpt:
         """Return the memory with a number of the answer."""
-        return self._given[list(self._shown)[shown - 1]]
+        return self._excerpts[list(self._numbers)[number - 1]]
 
     def citations(
         self, checked: Sequence[AnswerSentence], languages: Sequence[str]
     ) -> tuple[Citation, ...]:
         """Return the citation of each number, narrowed to the sentences cited."""
         return tuple(
-            _narrowed(
+            _narrow_quote(
                 replace(self.excerpt(shown).citation, number=shown),
                 [sentence.text for sentence in checked if shown in sentence.citations],
                 languages,
             )
-            for shown in range(1, len(self._shown) + 1)
+            for shown in range(1, len(self._numbers) + 1)
         )
 
 
@@ -200,24 +200,24 @@ class _Renumberer:
 
     def __init__(self, numbering: _Numbering) -> None:
         self._numbering = numbering
-        self._held = ""
+        self._pending_text = ""
 
     def add(self, piece: str) -> str:
         """Take the next piece, and return the text that can be shown."""
-        text = self._held + piece
+        text = self._pending_text + piece
         opened = text.rfind("[")
         is_open = opened >= 0 and "]" not in text[opened:] and len(text) - opened < _LONGEST_BRACKET
         ready = (text[:opened] if is_open else text).rstrip()
-        self._held = text[len(ready) :]
-        return _NUMBERS.sub(self._shown, ready)
+        self._pending_text = text[len(ready) :]
+        return _NUMBERS.sub(self._renumber, ready)
 
     def rest(self) -> str:
         """Return the text that is still held back."""
-        return self._held.rstrip()
+        return self._pending_text.rstrip()
 
-    def _shown(self, match: re.Match[str]) -> str:
+    def _renumber(self, match: re.Match[str]) -> str:
         numbers = [int(number) for number in re.findall(r"\d+", match[1])]
-        return "".join(f" [{number}]" for number in self._numbering.shown(numbers))
+        return "".join(f" [{number}]" for number in self._numbering.answer_numbers(numbers))
 
 
 # --- checks --------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ class _Renumberer:
 def _check_sentence(
     written: _DraftSentence, numbering: _Numbering, languages: Sequence[str]
 ) -> AnswerSentence:
-    shown = numbering.shown(written.memories)
+    shown = numbering.answer_numbers(written.memories)
     evidence = [_evidence(numbering.excerpt(number)) for number in shown]
     is_supported = bool(shown) and measure_support(written.text, evidence, languages).is_enough
     return AnswerSentence(without_wikilinks(written.text), shown, unsupported=not is_supported)
@@ -237,7 +237,7 @@ def _evidence(item: Excerpt) -> Evidence:
     return Evidence("\n".join([hit.title, hit.heading, item.citation.quote]), hit.created_at)
 
 
-def _narrowed(citation: Citation, claims: Sequence[str], languages: Sequence[str]) -> Citation:
+def _narrow_quote(citation: Citation, claims: Sequence[str], languages: Sequence[str]) -> Citation:
     """Cut the quote to the sentences that the answer rests on, from the first to the last."""
     spans = [span for text in claims for span in _nearest(text, citation.quote, languages)]
     if not spans:

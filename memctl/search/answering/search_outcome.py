@@ -72,7 +72,7 @@ class SearchOutcome(Struct, frozen=True, dict=True):
     """The hits to show where diversity or a limit per document was asked for."""
 
     @property
-    def listed(self) -> tuple[Hit, ...]:
+    def hits_to_show(self) -> tuple[Hit, ...]:
         """The hits to show."""
         return self.hits if self.selected is None else self.selected
 
@@ -109,7 +109,7 @@ class SearchOutcome(Struct, frozen=True, dict=True):
     @cached_property
     def relevance(self) -> Relevance:
         """How relevant the hits are to the question, those with the best text before others."""
-        best = self._implied(self.candidates, self.hits)
+        best = self._add_implied_terms(self.candidates, self.hits)
         if self.mode == "keyword":
             by_words_alone = self._judge(best)
             if by_words_alone.is_relevant:
@@ -118,12 +118,12 @@ class SearchOutcome(Struct, frozen=True, dict=True):
             best = rescore_by_words(best, self.hits, self.embedder, self.meaning.vector)
         return self._judge(best)
 
-    def judged(self) -> SearchOutcome:
+    def with_relevance(self) -> SearchOutcome:
         """Return it with the relevance of each hit, and its cosine with the question."""
         by_key = {item.candidate.key: item.candidate for item in self.ranked}
         others = [hit for hit in self.selected or () if hit not in self.hits]
         hits = [*self.hits, *others]
-        best = self._implied([by_key[hit.kb, hit.memory_id] for hit in hits], hits)
+        best = self._add_implied_terms([by_key[hit.kb, hit.memory_id] for hit in hits], hits)
         near = best
         if not self.has_cosines and best:
             near = rescore_by_words(best, hits, self.embedder, self.meaning.vector, len(best))
@@ -192,7 +192,9 @@ class SearchOutcome(Struct, frozen=True, dict=True):
         order = sorted(range(len(scores)), key=lambda at: -scores[at])
         return judge_relevance(self.question, [candidates[at] for at in order], self.statistics)
 
-    def _implied(self, found: Sequence[Candidate], hits: Sequence[Hit]) -> list[Candidate]:
+    def _add_implied_terms(
+        self, found: Sequence[Candidate], hits: Sequence[Hit]
+    ) -> list[Candidate]:
         """Return candidates with the terms of the question that their texts imply.
 
         These are synonyms, and dates in any form.

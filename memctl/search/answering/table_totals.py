@@ -261,15 +261,15 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     )
     if column is None:
         return None
-    times = _times(outcome, rows) if period else None
+    times = _row_times(outcome, rows) if period else None
     if period is not None and times is None:
         return None  # it isn't known which rows are of that time
     in_time = [_lies_in(iso, period) for iso in times.of_rows] if times and period else None
     if in_time and None in in_time:
         return None
-    wanted = _terms(outcome, rest) - _terms(outcome, _GENERAL)
-    by_row = wanted - _terms_of(outcome, *_titles(rows), *rows[0].cells)
-    yes_no = _conditions(outcome, rows, wanted, by_row, column) if counts else []
+    wanted_terms = _terms(outcome, rest) - _terms(outcome, _GENERAL)
+    by_row = wanted_terms - _terms_of(outcome, *_titles(rows), *rows[0].cells)
+    yes_no = _conditions(outcome, rows, wanted_terms, by_row, column) if counts else []
     if yes_no is None:
         return None
     fitting = [
@@ -279,21 +279,21 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
         and all(row.cells.get(name, "").lower() in _YES for name in yes_no)
         and by_row <= _terms(outcome, " ".join(row.cells.values()))
     ]
-    if not fitting or not (wanted or period):
+    if not fitting or not (wanted_terms or period):
         return None
     if column and not any(column in row.cells for row in fitting):
         return None
     if column and len(currencies([row.cells for row in fitting], column)) > 1:
         return None
     words = [word for word in re.findall(r"\w+", rest) if _terms(outcome, word) & by_row]
-    chosen = [f"with {' '.join(words)}"] if words else []
-    chosen += [f"where {column} is yes" for column in yes_no]
-    chosen += [_in_words(period)] if period else []
-    chosen += [f"by {times.column}"] if times and times.is_one_of_several else []
+    conditions = [f"with {' '.join(words)}"] if words else []
+    conditions += [f"where {column} is yes" for column in yes_no]
+    conditions += [_in_words(period)] if period else []
+    conditions += [f"by {times.column}"] if times and times.is_one_of_several else []
     return _Total(
         tuple(fitting),
         column,
-        f" {' '.join(chosen)}" if chosen else "",
+        f" {' '.join(conditions)}" if conditions else "",
         is_named=_names_table(outcome, rest, rows),
     )
 
@@ -330,7 +330,7 @@ class _Times(Struct, frozen=True):
     """In ISO 8601, a day, a month or a year; "" where the row has none."""
 
 
-def _times(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Times | None:
+def _row_times(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Times | None:
     """Return when each row was; None if it isn't known by which column, or not of each row.
 
     Of several columns of dates it is the one that the question names, or the one that is called

@@ -84,7 +84,7 @@ class Match(Struct, frozen=True):
     runs: tuple[TermRun, ...] = ()
     pattern: Pattern | None = None
     """Set until ``resolve_patterns`` finds the runs for it."""
-    joined: tuple[TermRun, ...] = ()
+    joined_runs: tuple[TermRun, ...] = ()
     """The same words with some of them joined: "self-hosted runner"."""
 
 
@@ -296,11 +296,11 @@ class _Parser:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise _MalformedError(f"more than {_DEEPEST} parentheses are within one another")
-        node = self._one()
+        node = self._parse_one()
         self._depth -= 1
         return node
 
-    def _one(self) -> Node:
+    def _parse_one(self) -> Node:
         piece = self._next()
         if piece is None or piece.kind == "close":
             raise _MalformedError("an operator has nothing behind it")
@@ -308,14 +308,14 @@ class _Parser:
         if piece.kind == "operator":
             if piece.text != "NOT":
                 raise _MalformedError(f"{piece.text} joins nothing")
-            return self._negated()
+            return self._parse_negation()
         if piece.kind == "sign":
-            return self._operand() if piece.text == "+" else self._negated()
+            return self._operand() if piece.text == "+" else self._parse_negation()
         if piece.kind == "open":
             return AllOf(tuple(self._clauses(inside=True)))
         return self._words_of(piece)
 
-    def _negated(self) -> Node:
+    def _parse_negation(self) -> Node:
         self._negations += 1
         part = self._operand()
         self._negations -= 1
@@ -333,7 +333,7 @@ class _Parser:
             return Match(self._runs(_word_runs, piece.text))
         runs = self._runs(_phrase_runs, piece.text)
         joined = (run for run in self._runs(_joined_runs, piece.text) if run not in runs)
-        return Match(runs, joined=tuple(joined))
+        return Match(runs, joined_runs=tuple(joined))
 
     def _runs(
         self, runs: Callable[[str, str], Iterator[TermRun]], text: str
@@ -404,7 +404,7 @@ def matches_node(node: Node, text: str) -> bool:
         text: The memory's terms, with a space before, between and after them.
     """
     if isinstance(node, Match):
-        return any(f" {' '.join(run)} " in text for run in chain(node.runs, node.joined))
+        return any(f" {' '.join(run)} " in text for run in chain(node.runs, node.joined_runs))
     if isinstance(node, Not):
         return not matches_node(node.part, text)
     judged = (matches_node(part, text) for part in node.parts)
@@ -425,7 +425,7 @@ def iter_patterns(node: Node) -> Iterator[Pattern]:
 def mandatory_terms(node: Node) -> tuple[str, ...]:
     """Return the terms that every matching memory has."""
     if isinstance(node, Match):
-        each = [*node.runs, *node.joined] or [()]
+        each = [*node.runs, *node.joined_runs] or [()]
         return tuple(term for term in each[0] if all(term in run for run in each))
     if isinstance(node, Not) or (isinstance(node, AnyOf) and len(node.parts) > 1):
         return ()

@@ -56,7 +56,7 @@ def walk_graph(items: Sequence[ScoredCandidate], context: ScoringContext) -> lis
     for kb, index in context.load_graphs().items():
         walk = _Walk(kb, index, context)
         reached = walk.run([seed for seed in seeds if seed.key[0] == kb])
-        more = {key: each for key, each in walk.known.items() if key not in found}
+        more = {key: each for key, each in walk.candidates.items() if key not in found}
         found |= context.score_more(more)
         for key, each in reached.items():
             item = boost_score(found[key], "graph", LINK_WEIGHT * each.gain * context.spread)
@@ -82,8 +82,8 @@ class _Walk:
         self._index = index
         self._context = context
         self._weights = slot_weights(context.question, context.statistics)
-        self._asked = named_nodes(context.question.text, index)
-        self.known: dict[Key, Candidate] = {}
+        self._question_nodes = named_nodes(context.question.text, index)
+        self.candidates: dict[Key, Candidate] = {}
         """The passages read so far."""
 
     def run(self, seeds: Sequence[Candidate]) -> dict[Key, _Reached]:
@@ -93,7 +93,7 @@ class _Walk:
             for rank, seed in enumerate(seeds)
             if seed.key[1] in self._index.at
         }
-        self.known = {seed.key: seed for seed in seeds}
+        self.candidates = {seed.key: seed for seed in seeds}
         reached: dict[int, _Reached] = {}
         edge = starts
         for hop in range(self._context.plan.hops):
@@ -108,7 +108,7 @@ class _Walk:
 
     def _named_in_question(self) -> Iterator[tuple[int, _Reached]]:
         """Yield the passages that have a name of the question, however it is spelled there."""
-        for node in self._asked:
+        for node in self._question_nodes:
             if gain := _QUESTION_NAME_WEIGHT * self._rarity(node):
                 name = self._index.nodes[node].name
                 for at in self._index.holders[node]:
@@ -124,7 +124,7 @@ class _Walk:
         """Yield where a passage leads, how strongly, and by which name or relation."""
         index = self._index
         for node in index.named[at]:
-            rarity = 0.0 if node in self._asked else self._rarity(node)
+            rarity = 0.0 if node in self._question_nodes else self._rarity(node)
             if not rarity:
                 continue
             for other in index.holders[node]:
@@ -142,16 +142,16 @@ class _Walk:
         """Return the best reached that are in scope, by what they add to where they began."""
         ranked = sorted(found, key=lambda at: (-found[at].gain, at))[:_MAX_REACHED]
         ids = [self._index.ids[at] for at in ranked]
-        missing = [id_ for id_ in ids if (self._kb, id_) not in self.known]
-        self.known |= self._context.fetch(self._kb, missing)
+        missing = [id_ for id_ in ids if (self._kb, id_) not in self.candidates]
+        self.candidates |= self._context.fetch(self._kb, missing)
         return {
             at: _Reached(found[at].gain * self._novelty(found[at].path), found[at].path)
             for at in ranked
-            if (self._kb, self._index.ids[at]) in self.known
+            if (self._kb, self._index.ids[at]) in self.candidates
         }
 
     def _novelty(self, path: _Path) -> float:
-        first, last = (self.known.get((self._kb, id_)) for id_ in (path[0], path[-1]))
+        first, last = (self.candidates.get((self._kb, id_)) for id_ in (path[0], path[-1]))
         if first is None or last is None:  # it began with a name
             return 1.0
         return novelty_factor(added_share(first.terms, last, self._weights))

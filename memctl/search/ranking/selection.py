@@ -106,7 +106,7 @@ def _fold_quotations(
         key = item.candidate.key
         document = (key[0], item.candidate.row["document_id"])
         best.setdefault(document, key)
-        words = _WORD.findall(_plain(texts[key]["text"]))
+        words = _WORD.findall(_fold_text(texts[key]["text"]))
         runs.setdefault(document, set()).update(_runs(words), ((word,) for word in words))
     kept = {item.candidate.key: item for item in items}
     for item in quotations:
@@ -127,7 +127,7 @@ def _quoted_words(text: str) -> list[str]:
     lines = text.splitlines()
     marked = [line.lstrip("> ") for line in lines if line.startswith(">")]
     kept = marked or [line for line in lines if not _HEADER.match(line)]
-    return _WORD.findall(_plain("\n".join(line for line in kept if line.strip()[-1:] != ":")))
+    return _WORD.findall(_fold_text("\n".join(line for line in kept if line.strip()[-1:] != ":")))
 
 
 def _containment(words: Sequence[str], runs: set[tuple[str, ...]]) -> float:
@@ -187,12 +187,12 @@ def _texts(
     sources: Sources, candidates: Sequence[Candidate], kinds: Mapping[Key, _Kind]
 ) -> dict[Key, _Text]:
     return {
-        key: _Text(_plain(row["text"]), (*kinds[key], _plain(row["heading"])))
+        key: _Text(_fold_text(row["text"]), (*kinds[key], _fold_text(row["heading"])))
         for key, row in read_rows(sources, candidates, ("text", "heading")).items()
     }
 
 
-def _plain(text: str | None) -> str:
+def _fold_text(text: str | None) -> str:
     return " ".join((text or "").split()).casefold()
 
 
@@ -276,23 +276,25 @@ def diversify(
     """
     if not items:
         return [], {}
-    left = np.array([item.score for item in items])
+    scores = np.array([item.score for item in items])
     share = min(diversity, _MAX_DIVERSITY)
-    weight = share / (1 - share) * (float(np.ptp(left)) or 1.0)
+    weight = share / (1 - share) * (float(np.ptp(scores)) or 1.0)
     cosines = np.zeros(len(items))  # with the nearest chosen so far
     nearest = np.zeros(len(items), dtype=np.intp)
     chosen: list[ScoredCandidate] = []
     better: dict[Key, NearestBetter] = {}
     for _ in range(min(limit, len(items))):
-        at = int(np.argmax(left - weight * cosines))
+        at = int(np.argmax(scores - weight * cosines))
         item, cosine = items[at], float(cosines[at])
         if cosine:
-            lost = weight * cosine
-            item = replace(item, score=item.score - lost, legs=item.legs | {_DIVERSITY: -lost})
+            penalty = weight * cosine
+            item = replace(
+                item, score=item.score - penalty, legs=item.legs | {_DIVERSITY: -penalty}
+            )
             other = items[nearest[at]].candidate.key
             better[item.candidate.key] = NearestBetter(other, round(cosine, 3))
         chosen.append(item)
-        left[at] = -np.inf
+        scores[at] = -np.inf
         for places, directions in vectors.values():
             for own in np.flatnonzero(places == at):
                 similar = dot_products(directions, directions[own])

@@ -142,7 +142,7 @@ class CandidateCollector:
         self._required = required
         self._scorer = KeywordScorer(question, statistics)
         self._times = [(time, statistics.idf(time.term)) for time in question.times]
-        self._known: dict[str, dict[int, Candidate | None]] = {kb: {} for kb in sources}
+        self._candidates_by_row: dict[str, dict[int, Candidate | None]] = {kb: {} for kb in sources}
 
     def collect(self, scope: SearchScope, limit: int) -> dict[Key, Candidate]:
         """Return the candidates, at most ``limit`` for each retriever and source.
@@ -191,7 +191,7 @@ class CandidateCollector:
         self, kb: str, scope: SearchScope, numbers: Iterable[int]
     ) -> dict[Key, Candidate]:
         """Return the rows of these numbers that meet what is required, each scored once."""
-        wanted, known = list(dict.fromkeys(numbers)), self._known[kb]
+        wanted, known = list(dict.fromkeys(numbers)), self._candidates_by_row[kb]
         new = [number for number in wanted if number not in known]
         if new:
             known |= dict.fromkeys(new)

@@ -58,10 +58,10 @@ is stored, and four as it is compared."""
 
 
 class _CachedScope(Struct):
-    """A scope, and how often it was asked for."""
+    """A scope, and how often it was used."""
 
     scope: SearchScope
-    asked: int = 0
+    uses: int = 0
     bytes_in_memory: int = 0
     is_settled: bool = False
     """Whether it was decided if its rows are held in memory."""
@@ -132,8 +132,8 @@ class Corpus:
         if cached is None:
             scope = self._read_scope(filters, now)
             cached = self._scopes.put(filters, _CachedScope(scope), scope.valid)
-        cached.asked += 1
-        if cached.asked >= _READS_BEFORE_CACHING and not cached.is_settled:
+        cached.uses += 1
+        if cached.uses >= _READS_BEFORE_CACHING and not cached.is_settled:
             cached.is_settled = True
             self._hold_in_memory(cached)
         return cached.scope

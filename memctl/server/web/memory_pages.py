@@ -87,10 +87,12 @@ def _sort_key(row: Row, column: str) -> tuple[bool, Any, str]:
 def memory(context: OperationContext, asked: Asked) -> Page:
     """Show a memory with its evidence, versions, insights and connections."""
     base, view = _memory(context, asked)
-    others = _related(base, view)
+    others = _related_memories(base, view)
     row = view.memory
     named = (
-        base.store.ledger.sessions.named(row.session_id, row.namespace) if row.session_id else ()
+        base.store.ledger.sessions.find_by_name(row.session_id, row.namespace)
+        if row.session_id
+        else ()
     )
     shown = {
         "base": base.name,
@@ -119,7 +121,7 @@ class RelatedMemory(Struct, frozen=True):
     memory: Memory
 
 
-def _related(base: KnowledgeBase, view: MemoryView) -> Sequence[RelatedMemory]:
+def _related_memories(base: KnowledgeBase, view: MemoryView) -> Sequence[RelatedMemory]:
     from memctl.memories.memory_views import memories_by_id
 
     ends = {

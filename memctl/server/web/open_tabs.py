@@ -26,20 +26,20 @@ class OpenTabs:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._shown: set[str] = set()
+        self._open_tabs: set[str] = set()
         self._empty_since: float | None = None
 
     def show(self, tab: str) -> None:
         """Record that a tab shows a page."""
-        if len(self._shown) < _MOST_TABS:
-            self._shown.add(tab)
+        if len(self._open_tabs) < _MOST_TABS:
+            self._open_tabs.add(tab)
         self._empty_since = None
 
     def leave(self, tab: str) -> None:
         """Record that a tab was closed, or went on to another page, which says so itself."""
-        if tab in self._shown:
-            self._shown.remove(tab)
-            if not self._shown:
+        if tab in self._open_tabs:
+            self._open_tabs.remove(tab)
+            if not self._open_tabs:
                 self._empty_since = self._clock()
 
     def closed_for(self, seconds: float) -> bool:
@@ -50,16 +50,16 @@ class OpenTabs:
 def tab_routes() -> Sequence[BaseRoute]:
     """Return the routes by which a page says that it is there."""
     return (
-        Route("/tabs/{id}/shown", _shown, methods=["POST"]),
-        Route("/tabs/{id}/left", _left, methods=["POST"]),
+        Route("/tabs/{id}/shown", _show_tab, methods=["POST"]),
+        Route("/tabs/{id}/left", _leave_tab, methods=["POST"]),
     )
 
 
-async def _shown(request: Request) -> Response:
+async def _show_tab(request: Request) -> Response:
     request.app.state.tabs.show(request.path_params["id"][:_LONGEST_ID])
     return Response(status_code=204)
 
 
-async def _left(request: Request) -> Response:
+async def _leave_tab(request: Request) -> Response:
     request.app.state.tabs.leave(request.path_params["id"][:_LONGEST_ID])
     return Response(status_code=204)

@@ -94,7 +94,7 @@ def timeline(context: OperationContext, asked: Asked) -> Page:
     by: By = asked.choice("by", By, "happened")
     column = "valid_from" if by == "known" else "created_at"
     filters = replace(filters_of(context, asked), levels=("memory",))
-    limits = _between(filters, column)
+    limits = _limit_dates(filters, column)
     found = collect_rows(
         context,
         lambda base, limit, offset: base.memories.list(
@@ -121,7 +121,7 @@ def timeline(context: OperationContext, asked: Asked) -> Page:
     return Page("timeline.html", "Timeline", found, shown)
 
 
-def _between(filters: Filters, column: str) -> Filters:
+def _limit_dates(filters: Filters, column: str) -> Filters:
     """Return filters whose dates limit the column that is shown."""
     if column == "created_at":
         return filters

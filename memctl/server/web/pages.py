@@ -258,7 +258,7 @@ def _route(path: str, view: Change, effect: Effect, methods: list[str]) -> Route
         """Answer one request."""
         try:
             asked = await _parse_request(request)
-            found = await run(
+            result = await run(
                 request, lambda context: view(context, asked), *asked.kbs, effect=effect
             )
         except MemctlError as error:
@@ -266,12 +266,12 @@ def _route(path: str, view: Change, effect: Effect, methods: list[str]) -> Route
         finally:
             await request.close()  # the files of its form
         if wants_json(request):
-            reply = json_reply(found.data, found.status if isinstance(found, Page) else 200)
+            reply = json_reply(result.data, result.status if isinstance(result, Page) else 200)
             reply.headers["vary"] = "Accept"
             return reply
-        if isinstance(found, Done):
-            return RedirectResponse(_address_with_notice(found), 303, dict(_HEADERS))
-        return _page_reply(request, found, asked.kbs)
+        if isinstance(result, Done):
+            return RedirectResponse(_address_with_notice(result), 303, dict(_HEADERS))
+        return _page_reply(request, result, asked.kbs)
 
     return Route(path, endpoint, methods=methods)
 

@@ -225,7 +225,7 @@ class AuditRepository(Repository[AuditEntry]):
                 last + 1, at, self.actor, action, named, _digest(named),
                 dict(counts or {}), dict(before or {}), dict(after or {}),
             )  # fmt: skip
-            entry = replace(entry, hash=_chained(former, entry))
+            entry = replace(entry, hash=_chain_digest(former, entry))
             self.write([entry], durable=False)
             _set_meta(connection, _HEAD, f"{entry.id}:{entry.hash}")
             if entry.id % _TRIM_EVERY == 0:
@@ -237,7 +237,7 @@ class AuditRepository(Repository[AuditEntry]):
             _set_meta(connection, _ANCHOR, f"{last}:{row[0]}")
             connection.execute("DELETE FROM audit WHERE id <= ?", (last,))
 
-    def found(
+    def search(
         self,
         since: datetime | None = None,
         actor: str | None = None,
@@ -274,14 +274,14 @@ class AuditRepository(Repository[AuditEntry]):
         number, former = anchor
         for entry in self.all():
             if entry.id != number + 1:
-                yield _missing(number + 1, entry.id - 1)
-            elif entry.hash != _chained(former, entry):
+                yield _describe_gap(number + 1, entry.id - 1)
+            elif entry.hash != _chain_digest(former, entry):
                 yield f"entry {entry.id} of the audit trail is not as it was written"
             elif entry.objects and entry.objects_digest != _digest(entry.objects):
                 yield f"entry {entry.id} of the audit trail names other objects than it did"
             number, former = entry.id, entry.hash
         if number < head[0]:
-            yield _missing(number + 1, head[0])
+            yield _describe_gap(number + 1, head[0])
         elif (number, former) != head:
             yield f"the audit trail ends with an entry {number} that was not written last"
 
@@ -320,7 +320,7 @@ def _digest(objects: tuple[str, ...]) -> str:
     return hashlib.sha256(json.dumps(objects).encode()).hexdigest()[:32] if objects else ""
 
 
-def _chained(former: str, entry: AuditEntry) -> str:
+def _chain_digest(former: str, entry: AuditEntry) -> str:
     said = (
         former, entry.id, to_text(entry.at), entry.actor, entry.action, entry.objects_digest,
         dict(entry.counts), dict(entry.before), dict(entry.after),
@@ -328,7 +328,7 @@ def _chained(former: str, entry: AuditEntry) -> str:
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
-def _missing(first: int, last: int) -> str:
+def _describe_gap(first: int, last: int) -> str:
     if first == last:
         return f"entry {first} of the audit trail is gone"
     return f"entries {first} to {last} of the audit trail are gone"

@@ -65,12 +65,12 @@ def _keep_ours(mine: Any, _: Any) -> Any:
     return mine
 
 
-def _either(mine: Any, theirs: Any) -> Any:
+def _mine_or_theirs(mine: Any, theirs: Any) -> Any:
     return mine or theirs
 
 
 _COLUMNS: Mapping[str, Mapping[str, Callable[[Any, Any], Any]]] = {
-    TURNS.name: {"document_id": _either},
+    TURNS.name: {"document_id": _mine_or_theirs},
     SkillRepository.table.name: dict.fromkeys(("effectiveness", "vector", "vector_of"), _keep_ours),
     SkillVersionRepository.table.name: dict.fromkeys(
         ("share", "successes", "failures"), _keep_ours
@@ -172,10 +172,12 @@ def split_sessions(
 ) -> list[SessionSplit]:
     """Return the conversations that ``merge_content`` would give another id."""
     turns = [item["row"] for item in theirs if item["table"] == TURNS.name]
-    return list(_splits(TURNS.stored_rows(connection), turns))
+    return list(_find_session_splits(TURNS.stored_rows(connection), turns))
 
 
-def _splits(ours: Iterable[_Values], theirs: Iterable[_Values]) -> Iterator[SessionSplit]:
+def _find_session_splits(
+    ours: Iterable[_Values], theirs: Iterable[_Values]
+) -> Iterator[SessionSplit]:
     mine, others = _by_session(ours), _by_session(theirs)
     for key in sorted(mine.keys() & others.keys()):
         one, other = _texts_by_turn(mine[key]), _texts_by_turn(others[key])
@@ -202,7 +204,7 @@ class _Merge:
         """Give one of two conversations of the same id another one where they differ."""
         ours = TURNS.stored_rows(self._connection)
         known = _by_session(ours)
-        for each in _splits(ours, incoming[TURNS.name]):
+        for each in _find_session_splits(ours, incoming[TURNS.name]):
             self.split += (each.key[0], each.name) not in known
             if each.is_ours:
                 self._rename_ours(each.key, each.name)
@@ -266,8 +268,8 @@ class _Merge:
         if declared.table in _HISTORIES:
             self._join_histories(declared, ours, theirs)
         elif key == ("id",) and all(isinstance(row["id"], int) for row in theirs):
-            known = {_without(row, ("id",)) for row in ours}
-            fresh = [row for row in theirs if _without(row, ("id",)) not in known]
+            known = {_text_without(row, ("id",)) for row in ours}
+            fresh = [row for row in theirs if _text_without(row, ("id",)) not in known]
             self._add(declared, [{**row, "id": None} for row in fresh])
         else:
             self._join_values(declared, ours, theirs)
@@ -286,9 +288,11 @@ class _Merge:
     def _join_row(self, declared: ContentTable, mine: _Values, theirs: _Values) -> None:
         """Join two rows of one key."""
         columns = _COLUMNS.get(declared.name, {})
-        both = sorted((mine, theirs), key=lambda row: (row[declared.at], _without(row, columns)))
+        both = sorted(
+            (mine, theirs), key=lambda row: (row[declared.at], _text_without(row, columns))
+        )
         lost, chosen = reversed(both) if declared.table in _EARLIER else both
-        if _without(mine, columns) == _without(theirs, columns):
+        if _text_without(mine, columns) == _text_without(theirs, columns):
             lost = chosen = mine
         else:
             self.differing[declared.name] += 1
@@ -355,7 +359,7 @@ def _text(row: Mapping[Any, Any]) -> str:
     return json.dumps(row, sort_keys=True)
 
 
-def _without(row: _Values, columns: Container[str]) -> str:
+def _text_without(row: _Values, columns: Container[str]) -> str:
     return _text({name: value for name, value in row.items() if name not in columns})
 
 
@@ -365,7 +369,7 @@ def _histories(
     """Return the versions of each thing, by what they say."""
     found: dict[tuple[Any, ...], dict[str, _Values]] = defaultdict(dict)
     for row in rows:
-        found[_key(declared, row)[:-1]][_without(row, ("version",))] = row
+        found[_key(declared, row)[:-1]][_text_without(row, ("version",))] = row
     return found
 
 

@@ -261,7 +261,7 @@ class ContentScope(Struct, frozen=True):
             return self.sees(stored[declared.namespace])
         return stored.get("pool_id") in self.pools
 
-    def asked(self, filters: str) -> bool:
+    def limits_question(self, filters: str) -> bool:
         """Return whether a question with these filters, as JSON, was limited to the namespaces."""
         namespaces = json.loads(filters or "{}").get("namespaces")
         return bool(namespaces) and all(map(self.sees, namespaces))
@@ -356,7 +356,7 @@ def words_beyond(ledger: Connections, scope: ContentScope) -> Iterator[str]:
                         yield from words_of(getattr(record, name))
         asked = connection.execute("SELECT question, filters FROM query_log")
         for question, filters in asked.fetchall():
-            if not scope.asked(filters):
+            if not scope.limits_question(filters):
                 yield from (question, filters)
 
 
@@ -401,7 +401,9 @@ class ContentErasure(Struct, frozen=True):
         if change is None or not spoken.isdisjoint(set(table.key).difference(called)):
             return None
         return tuple(
-            table.encode_value(name, _replaced(values[name], change)) if name in spoken else stored
+            table.encode_value(name, _replace_texts(values[name], change))
+            if name in spoken
+            else stored
             for name, stored in zip(table.fields, row, strict=True)
         )
 
@@ -441,7 +443,7 @@ def erase_content(connection: sqlite3.Connection, erased: ContentErasure) -> Era
     """
     emptied: set[_Row] = set()
     changes = _changes(connection, erased)
-    content = _counted(connection, changes)
+    content = _count_erased(connection, changes)
     for declared, of_table, rows in changes:
         for row, changed in rows:
             key = declared.key_of(row)
@@ -464,7 +466,7 @@ def erase_content(connection: sqlite3.Connection, erased: ContentErasure) -> Era
 
 def preview_content(connection: sqlite3.Connection, erased: ContentErasure) -> ErasedContent:
     """Return what ``erase_content`` deletes or changes, without doing so."""
-    return _counted(connection, _changes(connection, erased))
+    return _count_erased(connection, _changes(connection, erased))
 
 
 class _TableChanges(NamedTuple):
@@ -492,7 +494,9 @@ def _changes(connection: sqlite3.Connection, erased: ContentErasure) -> list[_Ta
     return found
 
 
-def _counted(connection: sqlite3.Connection, changes: Iterable[_TableChanges]) -> ErasedContent:
+def _count_erased(
+    connection: sqlite3.Connection, changes: Iterable[_TableChanges]
+) -> ErasedContent:
     """Count what changes, before it does."""
     counts = {declared.name: len(rows) for declared, _, rows in changes if rows}
     pools, skills = (
@@ -626,13 +630,15 @@ def words_of(value: Any) -> Iterator[str]:
             yield from words_of(item)
 
 
-def _replaced(value: Any, change: Callable[[str], str]) -> Any:
+def _replace_texts(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):
-        return {_replaced(key, change): _replaced(item, change) for key, item in value.items()}
+        return {
+            _replace_texts(key, change): _replace_texts(item, change) for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
-        return tuple(_replaced(item, change) for item in value)
+        return tuple(_replace_texts(item, change) for item in value)
     return value
 
 

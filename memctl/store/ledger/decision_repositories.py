@@ -201,11 +201,11 @@ class ForgottenRepository(Repository[ForgottenRow]):
 
     table = LedgerTable("forgotten", ForgottenRow, ("id",))
 
-    def gone(self) -> set[str]:
+    def gone_ids(self) -> set[str]:
         """Return the ids of rows that are gone, of any table."""
         return {each.id for each in self.select("NOT stays")}
 
-    def blocked(self) -> set[str]:
+    def blocked_ids(self) -> set[str]:
         """Return the ids of first parts of documents that stay without some of their words."""
         return {each.id for each in self.select("stays")}
 
@@ -226,7 +226,7 @@ class DeletionRepository(Repository[DeletedRow]):
 
     table = LedgerTable("deleted_rows", DeletedRow, ("id",))
 
-    def blocked(self) -> set[str]:
+    def blocked_documents(self) -> set[str]:
         """Return the documents whose files may still have words that were forgotten."""
         return {id_ for (id_,) in self.rows("SELECT document_id FROM blocked_documents")}
 
@@ -247,15 +247,15 @@ class Deletions:
         self._repository = repository
         self._forgotten = forgotten
         self._before = repository.ids()
-        self._gone = forgotten.gone()
+        self._gone_ids = forgotten.gone_ids()
         self._new: dict[str, str | None] = {}
         self._again: set[str] = set()
         self._removed_documents: set[str] = set()
 
     @property
-    def returning(self) -> set[str]:
+    def returning_ids(self) -> set[str]:
         """The documents and memories that come back with an earlier state that has them."""
-        return self.ids - self._gone
+        return self.ids - self._gone_ids
 
     @property
     def ids(self) -> set[str]:
@@ -271,14 +271,14 @@ class Deletions:
         """Record documents that go with everything made of them, so that nothing can come back."""
         self._removed_documents.update(documents)
 
-    def written(self, table: TableName, rows: pa.Table) -> None:
+    def record_written(self, table: TableName, rows: pa.Table) -> None:
         """Record rows that are written: they are neither deleted nor forgotten any more."""
-        if table not in DELETABLE or not (self._before or self._new or self._gone):
+        if table not in DELETABLE or not (self._before or self._new or self._gone_ids):
             return
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        known = pa.array(sorted(self.ids | self._gone), pa.string())
+        known = pa.array(sorted(self.ids | self._gone_ids), pa.string())
         self._again.update(rows["id"].filter(pc.is_in(rows["id"], known)).to_pylist())
 
     def note(self) -> None:

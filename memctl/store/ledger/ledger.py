@@ -46,7 +46,7 @@ from memctl.store.ledger.feedback_repositories import (
     UseRepository,
     VariantRepository,
 )
-from memctl.store.ledger.ledger_schema import is_current, lacking, prepare, require_content
+from memctl.store.ledger.ledger_schema import describe_missing, is_current, prepare, require_content
 from memctl.store.ledger.log_repositories import (
     ComparisonRepository,
     ProvenanceRepository,
@@ -225,7 +225,7 @@ class Ledger:
         try:
             with self.reading() as connection:
                 found = connection.execute("PRAGMA integrity_check(10)").fetchall()
-                missing = lacking(connection)
+                missing = describe_missing(connection)
         except DamagedError as error:
             return [error.message]
         return [*(str(row[0]) for row in found if row[0] != "ok"), *missing]
@@ -414,7 +414,7 @@ class Ledger:
         with self.transaction() as connection:
             connection.execute("DELETE FROM heads WHERE name = ?", (name,))
 
-    def retired(self, table: TableName) -> dict[int, datetime]:
+    def retired_versions(self, table: TableName) -> dict[int, datetime]:
         """Return the versions of a table that were HEAD once, with when they ceased to be."""
         with self.reading() as connection:
             rows = connection.execute(
@@ -495,9 +495,9 @@ def translate_sqlite_errors(path: Path) -> Iterator[None]:
             ) from error
         if is_refusal(error):
             raise refusal_error(path, why_refused(error)) from error
-        raise _damaged(path, error) from error
+        raise _damaged_error(path, error) from error
     except sqlite3.DatabaseError as error:
-        raise _damaged(path, error) from error
+        raise _damaged_error(path, error) from error
 
 
 def is_refusal(error: sqlite3.OperationalError) -> bool:
@@ -517,7 +517,7 @@ def refusal_error(path: Path, why: str) -> DiskRefused:
     return DiskRefused(f"cannot write to {path}: {why}", "check the disk's space and permissions")
 
 
-def _damaged(path: Path, error: sqlite3.Error) -> DamagedError:
+def _damaged_error(path: Path, error: sqlite3.Error) -> DamagedError:
     return DamagedError(f"cannot use the ledger {path}: {error}", "run `memctl doctor --repair`")
 
 
@@ -557,7 +557,7 @@ def connect_read_only(path: Path, wait: float) -> tuple[sqlite3.Connection, Fing
         connection.close()
         if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_NOTADB):
             raise
-        return _copied(path)
+        return _copy_to_memory(path)
     return connection, None
 
 
@@ -587,7 +587,7 @@ def _log_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
-def _copied(path: Path) -> tuple[sqlite3.Connection, Fingerprint]:
+def _copy_to_memory(path: Path) -> tuple[sqlite3.Connection, Fingerprint]:
     """Copy a ledger into memory, again if another process wrote to it meanwhile."""
     for _ in range(_ATTEMPTS):
         before = fingerprint(path)
@@ -604,11 +604,11 @@ def _in_memory(path: Path) -> sqlite3.Connection:
             copy = Path(folder) / path.name
             for item in (path, _log_of(path)):
                 shutil.copyfile(item, copy.with_name(item.name))
-            return _loaded(copy, "mode=rw")
-    return _loaded(path, "mode=ro&immutable=1")
+            return _load_into_memory(copy, "mode=rw")
+    return _load_into_memory(path, "mode=ro&immutable=1")
 
 
-def _loaded(path: Path, mode: str) -> sqlite3.Connection:
+def _load_into_memory(path: Path, mode: str) -> sqlite3.Connection:
     result = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     try:
         with closing(connect(path, mode, 0.0)) as source:

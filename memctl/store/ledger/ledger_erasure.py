@@ -212,7 +212,7 @@ def _erase_questions(connection: sqlite3.Connection, erased: Erasure) -> None:
         ids = json.loads(hits)
         left = [id_ for id_ in ids if id_ not in erased.ids]
         says = erased.says if scope is None else erased.says_own
-        if scope is not None and not scope.asked(filters):
+        if scope is not None and not scope.limits_question(filters):
             continue
         if not erased.answers.isdisjoint(ids) or says(question) or says(filters):
             emptied.append((json.dumps(left), number))
@@ -225,7 +225,11 @@ def _erase_questions(connection: sqlite3.Connection, erased: Erasure) -> None:
             " (SELECT query_id FROM query_details WHERE session_id = ?)",
             (storable(erased.content.session),),
         ).fetchall()
-        gone = [(number,) for number, filters in asked if scope is None or scope.asked(filters)]
+        gone = [
+            (number,)
+            for number, filters in asked
+            if scope is None or scope.limits_question(filters)
+        ]
         connection.executemany("DELETE FROM query_log WHERE id = ?", gone)
     for query, cited in connection.execute("SELECT query_id, cited FROM query_details").fetchall():
         relied = json.loads(cited)

@@ -391,7 +391,7 @@ def is_current(connection: sqlite3.Connection, path: Path) -> bool:
     return found == VERSION
 
 
-def lacking(connection: sqlite3.Connection) -> list[str]:
+def describe_missing(connection: sqlite3.Connection) -> list[str]:
     """Return tables and columns that a ledger of this version has, and this one lacks."""
     there = _columns(connection)
     found = []

@@ -347,7 +347,7 @@ class QueryRepository(Repository[QueryEntry]):
             self.save(entry)
             self.trim(keep)
 
-    def named(self, query_id: str) -> QueryEntry | None:
+    def find_by_id(self, query_id: str) -> QueryEntry | None:
         """Return the question with an id."""
         found = self.select("query_id = ? AND query_id <> ''", query_id, limit=1)
         return found[0] if found else None
@@ -381,7 +381,7 @@ class QueryRepository(Repository[QueryEntry]):
 
     def forget_texts(self) -> None:
         """Delete the text and the filters of every question; the rest stays."""
-        with self.wiping() as connection:
+        with self.wiping_transaction() as connection:
             connection.execute("UPDATE query_log SET question = '', filters = '{}'")
 
 
@@ -408,7 +408,7 @@ class ReplyRepository(Repository[Reply]):
         super().__init__(ledger)
         self._asking = asking
 
-    def asking(self, key: str) -> AbstractContextManager[object]:
+    def lock_key(self, key: str) -> AbstractContextManager[object]:
         """Keep everybody else from asking the same at the same time."""
         return exclusive(self._asking / key)
 
@@ -421,13 +421,13 @@ class ReplyRepository(Repository[Reply]):
         """Keep a reply, in place of an earlier one under the same key."""
         self.save(Reply(key, task, model, reply, now))
 
-    def together(self) -> AbstractContextManager[object]:
+    def write_together(self) -> AbstractContextManager[object]:
         """Write all replies inside in one durable step, which takes no longer than for one."""
         return self._ledger.transaction()
 
     def forget_all(self) -> None:
         """Delete every reply."""
-        with self.wiping() as connection:
+        with self.wiping_transaction() as connection:
             connection.execute("DELETE FROM model_replies")
 
 

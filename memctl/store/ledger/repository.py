@@ -203,12 +203,12 @@ class Repository(Generic[R]):
 
     def find(self, *key: Any) -> R | None:
         """Return the record with a key."""
-        found = self.select(self.table.by_key, *self._encoded(key))
+        found = self.select(self.table.by_key, *self._encode_key(key))
         return found[0] if found else None
 
     def remove(self, *key: Any) -> None:
         """Delete the record with a key."""
-        self.delete(self.table.by_key, *self._encoded(key))
+        self.delete(self.table.by_key, *self._encode_key(key))
 
     def all(self) -> list[R]:
         """Return every record, in the table's order."""
@@ -260,7 +260,7 @@ class Repository(Generic[R]):
             connection.executemany(statement, rows)
 
     @contextmanager
-    def wiping(self) -> Iterator[sqlite3.Connection]:
+    def wiping_transaction(self) -> Iterator[sqlite3.Connection]:
         """Change something, and have nothing of what was there before left in the file."""
         with self._ledger.transaction() as connection:
             connection.execute("PRAGMA secure_delete = ON")
@@ -268,7 +268,7 @@ class Repository(Generic[R]):
         with self._ledger.reading() as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def _encoded(self, key: tuple[Any, ...]) -> Iterator[Any]:
+    def _encode_key(self, key: tuple[Any, ...]) -> Iterator[Any]:
         return map(self.table.encode_value, self.table.key, key)
 
 
@@ -279,4 +279,4 @@ class OwnedRepository(Repository[R]):
         """Return the rows of an owner, in the table's order."""
         columns = self.table.key[: len(owner)]
         where = " AND ".join(f"{column} = ?" for column in columns)
-        return self.select(where, *self._encoded(owner))
+        return self.select(where, *self._encode_key(owner))

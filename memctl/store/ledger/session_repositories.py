@@ -80,7 +80,7 @@ class SessionRepository(Repository[Session]):
 
     table = SESSIONS
 
-    def named(self, session_id: str, namespace: str | None = None) -> list[Session]:
+    def find_by_name(self, session_id: str, namespace: str | None = None) -> list[Session]:
         """Return the conversations of a name, which several namespaces may have."""
         where = "session_id = ? AND namespace = coalesce(?, namespace)"
         return self.select(where, session_id, namespace)
@@ -115,7 +115,7 @@ class SessionRepository(Repository[Session]):
         )
         return self.select(where, agent, tokens, messages)
 
-    def matching(
+    def search(
         self,
         *,
         user: str | None = None,
@@ -263,7 +263,7 @@ class ProfileRepository(Repository[Profile]):
         found = self.select(where, namespace, agent_id, order=order, limit=1)
         return found[0] if found else None
 
-    def shown(self, namespace: str, agent_id: str = "") -> Profile | None:
+    def profile_to_show(self, namespace: str, agent_id: str = "") -> Profile | None:
         """Return the profile to show: the ``latest``, else, for no agent, that of any agent."""
         found = self.latest(namespace, agent_id)
         if found is not None or agent_id:
@@ -293,7 +293,7 @@ class InjectedRepository(Repository[InjectedSpan]):
                 MOST_INJECTED // 2,
             )
 
-    def known(self, digests: Iterable[str], since: datetime) -> frozenset[str]:
+    def injected_since(self, digests: Iterable[str], since: datetime) -> frozenset[str]:
         """Return those of some sentences that were put into a prompt since some time."""
         rows = self.rows(
             "SELECT digest FROM injected_spans WHERE at >= ?"

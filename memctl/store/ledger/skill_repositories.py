@@ -293,7 +293,7 @@ class SkillRepository(Repository[Skill]):
         self.conflicts = SkillConflictRepository(ledger)
         self.repairs = SkillRepairRepository(ledger)
 
-    def called(self, word: str) -> list[Skill]:
+    def find_by_reference(self, word: str) -> list[Skill]:
         """Return the skills with an id, a slug or a name; an id may be shortened.
 
         Where none is called so, those that were before they were renamed.
@@ -306,7 +306,7 @@ class SkillRepository(Repository[Skill]):
         )
         return found or self.select("declared_name = ?", word)
 
-    def named(self, name: str) -> list[Skill]:
+    def find_by_name(self, name: str) -> list[Skill]:
         """Return the skills whose file has a name, or that have got it since."""
         return self.select("declared_name = ?1 OR name = ?1", name)
 

@@ -126,7 +126,7 @@ class _ExpiringRepository(Repository[T], Generic[T]):
             )
 
     def _key_of(self, row: T) -> tuple[Any, ...]:
-        return tuple(self._encoded(tuple(getattr(row, name) for name in self.table.key)))
+        return tuple(self._encode_key(tuple(getattr(row, name) for name in self.table.key)))
 
 
 class WorkingRepository(_ExpiringRepository[WorkingValue]):

@@ -221,12 +221,14 @@ def settle_skills(connection: sqlite3.Connection, ours: Content, theirs: Content
     Returns:
         How many versions have other values now.
     """
-    here, there = (_by_skill(side[_VERSIONS.name]) for side in (ours, theirs))
-    both = here.keys() & there.keys()
+    our_skills, their_skills = (_by_skill(side[_VERSIONS.name]) for side in (ours, theirs))
+    both = our_skills.keys() & their_skills.keys()
     if not both:
         return 0
-    shares = {id_: _last_shares(id_, ours, theirs, here[id_], there[id_]) for id_ in both}
-    counted = [_uncounted(side) for side in (ours, theirs)]
+    shares = {
+        id_: _last_shares(id_, ours, theirs, our_skills[id_], their_skills[id_]) for id_ in both
+    }
+    counted = [_count_without_use(side) for side in (ours, theirs)]
     uses = _uses(_OUTCOMES.stored_rows(connection))
     values = [
         (
@@ -239,7 +241,7 @@ def settle_skills(connection: sqlite3.Connection, ours: Content, theirs: Content
             number,
         )
         for id_ in both
-        for number in here[id_].keys() | there[id_].keys()
+        for number in our_skills[id_].keys() | their_skills[id_].keys()
     ]
     made = connection.executemany(
         f"UPDATE {_VERSIONS.name} SET share = ?1, successes = ?2, failures = ?3"
@@ -273,7 +275,7 @@ def _uses(rows: Iterable[Row]) -> Counter[tuple[str, int, bool]]:
     return Counter((row["skill_id"], row["version"], bool(row["success"])) for row in rows)
 
 
-def _uncounted(content: Content) -> Counter[tuple[str, int, bool]]:
+def _count_without_use(content: Content) -> Counter[tuple[str, int, bool]]:
     """Return how many outcomes of each version were counted whose use is not there any more."""
     left: Counter[tuple[str, int, bool]] = Counter()
     for row in content[_VERSIONS.name]:

@@ -116,7 +116,7 @@ class ManifestRepository(Repository[Manifest]):
 
     table = LedgerTable("manifests", Manifest, ("table_name", "version"))
 
-    def missing(self) -> list[TableVersion]:
+    def missing_copies(self) -> list[TableVersion]:
         """Return the versions with a name of which there is no copy."""
         rows = self.rows(
             "SELECT table_name, version FROM heads EXCEPT SELECT table_name, version FROM manifests"
@@ -174,7 +174,7 @@ class ChecksumRepository(Repository[FileChecksum]):
         found = self.select("table_name = ?", table)
         return {each.path: Checksum(each.size, each.crc32) for each in found}
 
-    def keep(self, table: TableName, paths: Collection[str]) -> None:
+    def keep_only(self, table: TableName, paths: Collection[str]) -> None:
         """Delete the checksums of all other files of a table."""
         gone = [(table, path) for path in self.of(table) if path not in paths]
         self.execute_each("DELETE FROM file_sums WHERE table_name = ? AND path = ?", gone)

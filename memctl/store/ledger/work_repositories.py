@@ -169,7 +169,7 @@ class JobRepository(Repository[Job]):
         )
         return cursor.rowcount
 
-    def unfinished(self, kind: str) -> list[Job]:
+    def unfinished_jobs(self, kind: str) -> list[Job]:
         """Return the jobs of a kind that have begun and are not done, newest first."""
         return [job for job in self.recent(1_000, kind) if job.state != "done"]
 

@@ -97,7 +97,7 @@ def add_missing_checksums(datasets: Datasets, ledger: Ledger, most: int | None =
 def drop_checksums(datasets: Datasets, ledger: Ledger) -> None:
     """Drop the sums of files that have been pruned."""
     for table in TABLES:
-        ledger.checksums.keep(table, datasets.files(table).names())
+        ledger.checksums.keep_only(table, datasets.files(table).names())
 
 
 State = Literal["same", "changed", "unknown"]
@@ -119,7 +119,7 @@ class Verifier:
         self._sums = {datasets.uri(table): ledger.checksums.of(table) for table in TABLES}
         self._reads_rows = reads_rows
         self._same: dict[str, bool] = {}
-        self._read: dict[tuple[str, ...], bool] = {}
+        self._is_readable: dict[tuple[str, ...], bool] = {}
 
     def inspect_table(self, table: TableName, version: int) -> TableState:
         """Open a table at a version and read each of its files and indexes once."""
@@ -158,16 +158,16 @@ class Verifier:
     def can_be_read(self, dataset: LanceDataset, fragment: LanceFragment) -> bool:
         """Return whether some rows can be read, which those of the same files as before can."""
         files = (dataset.uri, *fragment_files(fragment))
-        if files not in self._read:
+        if files not in self._is_readable:
             is_same = self.of_rows(dataset, fragment) == "same"
-            self._read[files] = is_same or can_be_read(dataset, fragment)
-        return self._read[files]
+            self._is_readable[files] = is_same or can_be_read(dataset, fragment)
+        return self._is_readable[files]
 
     def is_whole(self, dataset: LanceDataset) -> bool:
         """Return whether every row of a version can be read."""
         return all(self.can_be_read(dataset, fragment) for fragment in dataset.get_fragments())
 
-    def doubtful(self, versions: Mapping[TableName, int]) -> dict[TableName, list[LostRow]]:
+    def doubtful_rows(self, versions: Mapping[TableName, int]) -> dict[TableName, list[LostRow]]:
         """Return the rows that can be read, and stand in files that are not as they were."""
         found = {each[0]: self.doubtful_in(self.datasets.at(*each)) for each in versions.items()}
         return {table: rows for table, rows in found.items() if rows}
@@ -196,7 +196,7 @@ class Verifier:
                 unknown.add(index.name)
         return [*broken, *broken_indexes(files, dataset, unknown)]
 
-    def damaged(self, versions: Mapping[TableName, int]) -> list[str]:
+    def damaged_files(self, versions: Mapping[TableName, int]) -> list[str]:
         """Return the URIs of files of versions that are gone or not as they were written.
 
         Raises:
@@ -205,10 +205,10 @@ class Verifier:
         return [
             self.datasets.files(table).file_uri(part)
             for table, version in versions.items()
-            for part in self._damaged(table, version)
+            for part in self._damaged_files(table, version)
         ]
 
-    def _damaged(self, table: TableName, version: int) -> Iterator[str]:
+    def _damaged_files(self, table: TableName, version: int) -> Iterator[str]:
         dataset = self.datasets.at(table, version)
         files = self.datasets.files(table)
         seen = set(damaged_version_files(files, dataset))

@@ -68,7 +68,7 @@ def require_found(
     """
     require_there(before, after, job, ending, going=going)
     touched = before.get("memories", ids, _COLUMNS)
-    _require_none(_altered(touched, after), job)
+    _require_none(_altered_ids(touched, after), job)
     _require_same(before, after, _sample(touched, ending), job)
 
 
@@ -87,7 +87,7 @@ def require_all_found(
         CoverageLost: Some were found before and are not found after it.
     """
     require_there(before, after, job, tables=tables)
-    _require_same(before, after, before.spread("memories", SAMPLED, _COLUMNS), job)
+    _require_same(before, after, before.spread_rows("memories", SAMPLED, _COLUMNS), job)
 
 
 def require_found_by(
@@ -150,8 +150,8 @@ def _lost_rows(
 ) -> set[str]:
     """The ids of rows that a condition held for and that are so no more; reads new files only."""
     old, new = (
-        before.unlike(after, table, where, columns),
-        after.unlike(before, table, where, columns),
+        before.rows_unlike(after, table, where, columns),
+        after.rows_unlike(before, table, where, columns),
     )
     kept = pc.is_in(_keys(old), value_set=_keys(new))
     return set(old["id"].filter(pc.invert(kept)).to_pylist())
@@ -163,7 +163,7 @@ def _keys(rows: pa.Table) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(*parts, " ")
 
 
-def _altered(rows: pa.Table, after: Snapshot) -> set[str]:
+def _altered_ids(rows: pa.Table, after: Snapshot) -> set[str]:
     """The ids of rows that are to be found by other words, or by another vector."""
     ids: list[str] = rows["id"].to_pylist()
     now = after.get("memories", ids, _COLUMNS)

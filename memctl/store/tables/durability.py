@@ -99,7 +99,7 @@ def copy_manifests(datasets: Datasets, ledger: Ledger) -> None:
     It belongs into the transaction that gives versions their names.
     """
     ledger.manifests.remove_unnamed()
-    for table, version in ledger.manifests.missing():
+    for table, version in ledger.manifests.missing_copies():
         try:
             content = read_whole(datasets.files(table), manifest_name(version))
             rows = int(datasets.at(table, version).count_rows())

@@ -187,7 +187,7 @@ class Datasets:
         self.storage = storage
         self._files = {table: storage.files(table) for table in TABLES}
         self._mutex = threading.Lock()
-        self._kept: OrderedDict[tuple[TableName, int], LanceDataset] = OrderedDict()
+        self._open_datasets: OrderedDict[tuple[TableName, int], LanceDataset] = OrderedDict()
         self._session: object | None = None
 
     @classmethod
@@ -211,12 +211,12 @@ class Datasets:
         """Return a shared handle on a version, to read from."""
         key = (table, version)
         with self._mutex:
-            if key not in self._kept:
-                self._kept[key] = self.fresh(table, version)
-            self._kept.move_to_end(key)
-            while len(self._kept) > MAX_OPEN_DATASETS:
-                self._kept.popitem(last=False)
-            return self._kept[key]
+            if key not in self._open_datasets:
+                self._open_datasets[key] = self.fresh(table, version)
+            self._open_datasets.move_to_end(key)
+            while len(self._open_datasets) > MAX_OPEN_DATASETS:
+                self._open_datasets.popitem(last=False)
+            return self._open_datasets[key]
 
     def fresh(self, table: TableName, version: int | None = None) -> LanceDataset:
         """Return a handle that is not shared, to write with; on the latest version by default."""
@@ -237,7 +237,7 @@ class Datasets:
     def renew(self) -> None:
         """Drop every handle and cache, and with them the memory and files that they hold."""
         with self._mutex:
-            self._kept.clear()
+            self._open_datasets.clear()
             self._session = None
 
     def _shared_session(self) -> object:

@@ -43,10 +43,10 @@ class Expr(Struct, frozen=True):
     """
 
     def __and__(self, other: Expr) -> Expr:
-        return Every(_flat(Every, (self, other)))
+        return Every(_flatten(Every, (self, other)))
 
     def __or__(self, other: Expr) -> Expr:
-        return Some(_flat(Some, (self, other)))
+        return Some(_flatten(Some, (self, other)))
 
     def __invert__(self) -> Expr:
         return Negation(self)
@@ -193,7 +193,7 @@ EVERYTHING: Expr = Every(())
 NOTHING: Expr = Some(())
 
 
-def _flat(kind: type[Every] | type[Some], parts: tuple[Expr, ...]) -> tuple[Expr, ...]:
+def _flatten(kind: type[Every] | type[Some], parts: tuple[Expr, ...]) -> tuple[Expr, ...]:
     """Merge nested parts of one kind: the engine's parser gives up some fifty levels deep."""
     flat: list[Expr] = []
     for part in parts:
@@ -230,9 +230,9 @@ def render(expression: Expr, constants: Constants = _NO_CONSTANTS) -> str:
         case Glob(column, pattern):
             return f"(regexp_like({name(column)}, {_literal(glob_regex(pattern))}))"
         case Every(parts):
-            return _joined(parts, constants, " AND ", "true")
+            return _join_parts(parts, constants, " AND ", "true")
         case Some(parts):
-            return _joined(parts, constants, " OR ", "false")
+            return _join_parts(parts, constants, " OR ", "false")
         case Negation(part):
             return f"(NOT {render(part, constants)})"
         case Where(text):
@@ -240,7 +240,7 @@ def render(expression: Expr, constants: Constants = _NO_CONSTANTS) -> str:
     raise TypeError(f"not a filter: {expression!r}")
 
 
-def _joined(parts: tuple[Expr, ...], constants: Constants, operator: str, empty: str) -> str:
+def _join_parts(parts: tuple[Expr, ...], constants: Constants, operator: str, empty: str) -> str:
     return f"({operator.join(render(part, constants) for part in parts) or empty})"
 
 
@@ -300,18 +300,18 @@ def _glob_parts(pattern: str) -> Iterable[str]:
             yield _character_set(pattern[at + 1 : close])
             at = close + 1
             continue
-        yield {"*": ".*", "?": "."}.get(character) or _escaped(character)
+        yield {"*": ".*", "?": "."}.get(character) or _escape(character)
         at += 1
 
 
 def _character_set(inside: str) -> str:
     negated = inside[:1] in ("!", "^") and len(inside) > 1
     members = inside[1:] if negated else inside
-    safe = "".join(item if item == "-" else _escaped(item) for item in members)
+    safe = "".join(item if item == "-" else _escape(item) for item in members)
     return f"[{'^' if negated else ''}{safe}]"
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     """Escape one character for Rust's regular expressions: by code point, unless it is a word's."""
     return character if character.isalnum() else f"\\x{{{ord(character):X}}}"
 
@@ -368,7 +368,7 @@ def memory_filter(filters: Filters, now: datetime) -> Expr:
     What is archived is left out unless it is asked for.
     """
     at = filters.as_of or now
-    parts = [_not_ended(filters.as_of), ends_after("expires_at", at), *_shared(filters)]
+    parts = [_not_ended(filters.as_of), ends_after("expires_at", at), *_shared_conditions(filters)]
     if filters.as_of is not None:
         parts.append(col("valid_from") <= filters.as_of)
     if not filters.archived:
@@ -377,7 +377,7 @@ def memory_filter(filters: Filters, now: datetime) -> Expr:
         parts.append(col("type").is_in(filters.types))
     if filters.levels:
         parts.append(col("level").is_in(filters.levels))
-    return Every(_flat(Every, tuple(parts)))
+    return Every(_flatten(Every, tuple(parts)))
 
 
 def _not_ended(at: datetime | None, column: str = "valid_to") -> Expr:
@@ -390,12 +390,12 @@ def document_filter(filters: Filters) -> Expr:
 
     Superseded and gone documents are shown only with ``as_of``, which shows all known by then.
     """
-    parts = list(_shared(filters))
+    parts = list(_shared_conditions(filters))
     if filters.as_of is None:
         parts.append(~col("status").is_in(("superseded", "gone")))
     else:
         parts.append(col("ingested_at") <= filters.as_of)
-    return Every(_flat(Every, tuple(parts)))
+    return Every(_flatten(Every, tuple(parts)))
 
 
 def namespace_filter(filters: Filters) -> Expr | None:
@@ -410,7 +410,7 @@ def ends_after(column: str, instant: datetime) -> Expr:
     return col(column).is_null() | (col(column) > instant)
 
 
-def _shared(filters: Filters) -> Iterable[Expr]:
+def _shared_conditions(filters: Filters) -> Iterable[Expr]:
     if (within := namespace_filter(filters)) is not None:
         yield within
     if filters.tags:

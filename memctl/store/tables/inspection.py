@@ -283,8 +283,10 @@ def named_rows(
     """
     places = {fragment.fragment_id: live_places(dataset, fragment) for fragment in fragments}
     files = datasets.files(table)
-    ids = _indexed(files, dataset, "id", places)
-    documents = _indexed(files, dataset, "document_id", places) if table == "memories" else {}
+    ids = _read_indexed_values(files, dataset, "id", places)
+    documents = (
+        _read_indexed_values(files, dataset, "document_id", places) if table == "memories" else {}
+    )
     return [LostRow(id_, documents.get(address)) for address, id_ in ids.items()]
 
 
@@ -300,7 +302,7 @@ def live_places(dataset: LanceDataset, fragment: LanceFragment) -> NDArray[np.in
     return np.asarray(addresses).astype(np.int64) % PLACES
 
 
-def _indexed(
+def _read_indexed_values(
     files: TableFiles, dataset: LanceDataset, column: str, places: dict[int, NDArray[np.int64]]
 ) -> dict[int, str]:
     """Return the values of a column by address, as far as its index can be read."""

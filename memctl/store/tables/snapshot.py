@@ -130,7 +130,7 @@ class Snapshot:
                 raise
         return self._opened[table]
 
-    def missing(self, table: TableName) -> Constants:
+    def missing_columns(self, table: TableName) -> Constants:
         """Return the columns that a table has not got yet, with the value that all rows have."""
         if table not in self._missing:
             there = {*self.dataset(table).schema.names, VECTOR}
@@ -159,8 +159,10 @@ class Snapshot:
         names = list(columns) if columns is not None else self._schemas[table].names
         # lance 13 fails to order by a column that it does not read ("TakeExec requires ...").
         read = list(dict.fromkeys([*names, *(name for name, _ in order_by)]))
-        with self._reading(table, where):
-            ordering = _ordering([by for by in order_by if by[0] not in self.missing(table)])
+        with self._translate_errors(table, where):
+            ordering = _ordering(
+                [by for by in order_by if by[0] not in self.missing_columns(table)]
+            )
             # lance 13 panics on a limit of 0 beside an order ("assertion failed: k > 0").
             most = 1 if limit == 0 else limit
             rows = self._read(table, where, read, limit=most, offset=offset, order_by=ordering)
@@ -186,10 +188,10 @@ class Snapshot:
             UsageError, DamagedError: As :meth:`scan`; reading the stream can raise them too.
         """
         options = {} if batch_bytes is None else bounded_scan(batch_bytes)
-        with self._reading(table, where):
+        with self._translate_errors(table, where):
             reader = self._scanner(table, where, columns, **options).to_reader()
             schema = reader.schema
-            if self.missing(table):
+            if self.missing_columns(table):
                 names = list(columns) if columns is not None else self._schemas[table].names
                 schema = with_all_columns(schema.empty_table(), table, names).schema
         return pa.RecordBatchReader.from_batches(schema, self._stream(table, where, reader, schema))
@@ -219,16 +221,16 @@ class Snapshot:
     def rows(self, table: TableName, numbers: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Return the rows of these numbers (``ROW``) in their order; faster than by their ids."""
         self._check_columns(table, columns)
-        with self._reading(table, None):
-            there = self._present(table, columns)
+        with self._translate_errors(table, None):
+            there = self._present_columns(table, columns)
             rows = self.dataset(table).take(pa.array(numbers, pa.uint64()), columns=there)
         return with_all_columns(rows, table, columns)
 
-    def spread(self, table: TableName, most: int, columns: Sequence[str]) -> pa.Table:
+    def spread_rows(self, table: TableName, most: int, columns: Sequence[str]) -> pa.Table:
         """Return some rows from all over a table, the first and the last among them."""
         return self.rows(table, spread_positions(self.count(table), most), columns)
 
-    def unlike(
+    def rows_unlike(
         self, other: Snapshot, table: TableName, where: Expr | None, columns: Sequence[str]
     ) -> pa.Table:
         """Return the rows in files that the table has not got, or has changed, in another snapshot.
@@ -243,12 +245,12 @@ class Snapshot:
         ]
         if not own:
             return pa.schema([self._schemas[table].field(name) for name in columns]).empty_table()
-        with self._reading(table, where):
+        with self._translate_errors(table, where):
             return self._read(table, where, columns, fragments=own)
 
     def count(self, table: TableName, where: Expr | None = None) -> int:
         """Return how many rows there are.  Raises as :meth:`scan` does."""
-        with self._reading(table, where):
+        with self._translate_errors(table, where):
             return int(self.dataset(table).count_rows(filter=self._text(table, where)))
 
     def keyword(
@@ -273,9 +275,9 @@ class Snapshot:
         query = " ".join(" ".join(terms).split())
         names = self._columns_or_all_but_vector(columns)
         if not query or limit < 1:
-            return self._nothing(names, SCORE)
+            return self._empty_table(names, SCORE)
         operator = "AND" if require_all else "OR"
-        with self._reading("memories", where):
+        with self._translate_errors("memories", where):
             match = lance().query.MatchQuery(
                 query,
                 "search_text",
@@ -285,7 +287,7 @@ class Snapshot:
             found = self._read(
                 "memories", where, [*names, SCORE], full_text_query=match, limit=limit
             )
-        return _sorted(found, SCORE, "descending")
+        return _sort_rows(found, SCORE, "descending")
 
     def nearest(
         self,
@@ -311,13 +313,13 @@ class Snapshot:
         names = self._columns_or_all_but_vector(columns)
         query = np.asarray(vector, dtype=np.float32)
         if limit < 1 or not query.any():
-            return self._nothing(names, DISTANCE)
-        with self._reading("memories", where):
+            return self._empty_table(names, DISTANCE)
+        with self._translate_errors("memories", where):
             rows = self.dataset("memories").count_rows()
             thorough = probes(rows, filtered=where is not None, refined=refined)
             nearest = {"column": VECTOR, "q": query, "k": limit, "metric": "cosine", **thorough}
             found = self._read("memories", where, [*names, DISTANCE], nearest=nearest)
-        return _sorted(found, DISTANCE, "ascending")
+        return _sort_rows(found, DISTANCE, "ascending")
 
     def keyword_rows(
         self,
@@ -359,7 +361,7 @@ class Snapshot:
         names = list(columns) if columns is not None else self._schemas[table].names
         self._check_columns(table, names)
         return self.dataset(table).scanner(
-            columns=self._present(table, names),
+            columns=self._present_columns(table, names),
             filter=self._text(table, where),
             prefilter=True,
             **options,
@@ -369,14 +371,14 @@ class Snapshot:
         self, table: TableName, where: Expr | None, columns: Sequence[str], **options: Any
     ) -> pa.Table:
         rows = self._scanner(table, where, columns, **options).to_table()
-        return with_all_columns(rows, table, columns) if self.missing(table) else rows
+        return with_all_columns(rows, table, columns) if self.missing_columns(table) else rows
 
-    def _present(self, table: TableName, names: Sequence[str]) -> list[str]:
+    def _present_columns(self, table: TableName, names: Sequence[str]) -> list[str]:
         """Return those of some columns that a table has; at least one, to count its rows by."""
-        return [name for name in names if name not in self.missing(table)] or ["id"]
+        return [name for name in names if name not in self.missing_columns(table)] or ["id"]
 
     def _text(self, table: TableName, where: Expr | None) -> str | None:
-        return None if where is None else render(where, self.missing(table))
+        return None if where is None else render(where, self.missing_columns(table))
 
     def _check_columns(self, table: TableName, names: Sequence[str]) -> None:
         known = {*self._schemas[table].names, SCORE, DISTANCE, ROW, ROW_ID}
@@ -391,7 +393,7 @@ class Snapshot:
             return [name for name in columns if name not in (SCORE, DISTANCE)]
         return [name for name in self._schemas["memories"].names if name != VECTOR]
 
-    def _nothing(self, names: Sequence[str], measure: str) -> pa.Table:
+    def _empty_table(self, names: Sequence[str], measure: str) -> pa.Table:
         numbers = [pa.field(name, pa.uint64()) for name in (ROW, ROW_ID)]
         schema = pa.schema([*self._schemas["memories"], *numbers])
         items = [schema.field(name) for name in names]
@@ -404,7 +406,7 @@ class Snapshot:
         reader: pa.RecordBatchReader,
         schema: pa.Schema,
     ) -> Iterator[pa.RecordBatch]:
-        with self._reading(table, where):
+        with self._translate_errors(table, where):
             if schema.names == reader.schema.names:
                 yield from reader
                 return
@@ -413,7 +415,7 @@ class Snapshot:
                 yield from rows.to_batches()
 
     @contextmanager
-    def _reading(self, table: TableName, where: Expr | None) -> Iterator[None]:
+    def _translate_errors(self, table: TableName, where: Expr | None) -> Iterator[None]:
         """Raise UsageError for a condition that cannot be used, else DamagedError."""
         try:
             with without_panics():
@@ -470,7 +472,7 @@ _METADATA_HINT = (
 )
 
 
-def _sorted(found: pa.Table, measure: str, way: str) -> pa.Table:
+def _sort_rows(found: pa.Table, measure: str, way: str) -> pa.Table:
     keys = [(measure, way)]
     if "id" in found.column_names:
         keys.append(("id", "ascending"))
@@ -528,21 +530,25 @@ class CachedSnapshot(Snapshot):
     def __init__(self, of: Snapshot) -> None:
         super().__init__(of._datasets, of.versions, of.dimension, of._require_in_place, of.derived)
         self._paid: Counter[str] = Counter()
-        self._held: dict[str, pa.ChunkedArray] = {}
+        self._cached_columns: dict[str, pa.ChunkedArray] = {}
         self._metadata: Mapping[str, str] | None = None
 
     def rows(self, table: TableName, numbers: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Return the rows of these numbers in their order, as far as possible from memory."""
         if table != "memories" or not self._is_small:
             return super().rows(table, numbers, columns)
-        self._hold([name for name in columns if self._pays(name)])
-        missing = [name for name in columns if name not in self._held]
+        self._hold([name for name in columns if self._is_worth_caching(name)])
+        missing = [name for name in columns if name not in self._cached_columns]
         found: dict[str, pa.ChunkedArray] = {}
         if missing:
             self._paid.update(dict.fromkeys(missing, A_LOOKUP + A_ROW * len(numbers)))
             found |= zip(missing, super().rows(table, numbers, missing).columns, strict=True)
         places = pa.array(numbers, pa.int64())
-        found |= {name: self._held[name].take(places) for name in columns if name in self._held}
+        found |= {
+            name: self._cached_columns[name].take(places)
+            for name in columns
+            if name in self._cached_columns
+        }
         return pa.table({name: found[name] for name in columns})
 
     def document_metadata(self, ids: Sequence[str]) -> Mapping[str, str]:
@@ -551,7 +557,7 @@ class CachedSnapshot(Snapshot):
         As with ``rows``, all are read once single ones have cost more.
         """
         if self._metadata is None:
-            if not (self._is_small and self._pays(_DOCUMENTS)):
+            if not (self._is_small and self._is_worth_caching(_DOCUMENTS)):
                 self._paid[_DOCUMENTS] += A_LOOKUP + A_ROW * len(ids)
                 return _by_id(self.get("documents", ids, ["id", "metadata"]))
             self._metadata = _by_id(
@@ -559,13 +565,13 @@ class CachedSnapshot(Snapshot):
             )
         return self._metadata
 
-    def _pays(self, column: str) -> bool:
-        return column not in self._held and self._paid[column] > _PATIENCE * self._count
+    def _is_worth_caching(self, column: str) -> bool:
+        return column not in self._cached_columns and self._paid[column] > _PATIENCE * self._count
 
     def _hold(self, columns: Sequence[str]) -> None:
         if columns:
             read = self.scan("memories", None, columns).combine_chunks()
-            self._held |= zip(columns, read.columns, strict=True)
+            self._cached_columns |= zip(columns, read.columns, strict=True)
 
     @cached_property
     def _count(self) -> int:
@@ -582,13 +588,15 @@ class CachedSnapshot(Snapshot):
 
         With vectors in memory, picking the nearest among the near takes half the time.
         """
-        if VECTOR not in self._held:
+        if VECTOR not in self._cached_columns:
             return super().nearest_rows(vector, where, limit)
         by, several = self._numbered_by, limit * refinement(self._count)
         fairly_near = self._numbers(self.nearest(vector, where, several, (by,), refined=False)[by])
         if len(fairly_near) <= limit:
             return fairly_near
-        found = self._held[VECTOR].take(pa.array(fairly_near, pa.int64())).combine_chunks()
+        found = (
+            self._cached_columns[VECTOR].take(pa.array(fairly_near, pa.int64())).combine_chunks()
+        )
         vectors = vector_rows(found).astype(np.float32)
         # Not by a BLAS, whose threads wait for each other on a machine that is busy.
         cosines = np.einsum("ij,j->i", vectors, vector) / np.linalg.norm(vectors, axis=1)

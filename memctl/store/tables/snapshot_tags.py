@@ -49,7 +49,7 @@ def snapshot_tags(datasets: Datasets, table: TableName) -> Tags:
     """Return the tags of snapshots."""
     files = datasets.files(table)
     return {
-        name.removeprefix(_PREFIX): _read(files, path)
+        name.removeprefix(_PREFIX): _read_tag(files, path)
         for name, path in _tags(files).items()
         if name.startswith(_PREFIX)
     }
@@ -59,7 +59,7 @@ def damaged_tags(datasets: Datasets, table: TableName) -> dict[str, str]:
     """Return tags of other programs that cannot be read, each with its file."""
     files = datasets.files(table)
     others = {name: path for name, path in _tags(files).items() if not name.startswith(_PREFIX)}
-    return {name: path for name, path in others.items() if _read(files, path) is None}
+    return {name: path for name, path in others.items() if _read_tag(files, path) is None}
 
 
 def write_tag(
@@ -139,7 +139,7 @@ def _tags(files: TableFiles) -> dict[str, str]:
     return {PurePosixPath(name).stem: name for name in found}
 
 
-def _read(files: TableFiles, path: str) -> Tag | None:
+def _read_tag(files: TableFiles, path: str) -> Tag | None:
     try:
         said = json.loads(read_whole(files, path))
         return Tag(

@@ -101,10 +101,10 @@ class Transaction:
         self._schemas = schemas(dimension)
         self._held: dict[TableName, _Held] = {}
         self._open: dict[TableName, LanceDataset] = {}
-        self._known: dict[TableName, set[str]] = {}
+        self._known_files: dict[TableName, set[str]] = {}
         self._statements: list[Statement] = []
-        self._written: dict[TableName, tuple[int, list[str]]] = {}
-        self._head = self._recovered()
+        self._written_ids: dict[TableName, tuple[int, list[str]]] = {}
+        self._head = self._recover_versions()
         self.deletions = Deletions(ledger.deletions, ledger.forgotten)
         """Rows deleted by hand, in this change and before it."""
 
@@ -114,10 +114,10 @@ class Transaction:
         """Add rows whose ids are new, which the caller guarantees; the fast way in bulk."""
         if not rows.num_rows:
             return
-        self.deletions.written(table, rows)
+        self.deletions.record_written(table, rows)
         self._count(table, rows)
         held = self._held.setdefault(table, _Held())
-        held.add(self._fitted(table, rows))
+        held.add(self._fit_columns(table, rows))
         if held.rows >= ROWS_HELD or held.bytes >= BYTES_HELD:
             self._flush(table)
 
@@ -127,9 +127,9 @@ class Transaction:
         Returns:
             How many rows were added or replaced.
         """
-        distinct = _last_of_each_id(self._fitted(table, rows))
+        distinct = _last_of_each_id(self._fit_columns(table, rows))
         if self._has_any(table, distinct["id"].to_pylist()):
-            self.deletions.written(table, distinct)
+            self.deletions.record_written(table, distinct)
             self._count(table, distinct)
             return self._merge(table, distinct, insert=True)
         self.append(table, distinct)
@@ -145,7 +145,7 @@ class Transaction:
         Returns:
             How many rows were changed.
         """
-        distinct = _last_of_each_id(self._fitted(table, rows))
+        distinct = _last_of_each_id(self._fit_columns(table, rows))
         if not distinct.num_rows or distinct.num_columns < 2:
             return 0
         self._count(table, distinct)
@@ -207,14 +207,14 @@ class Transaction:
                     dataset.restore()  # type: ignore[no-untyped-call]
                 self._open[table] = dataset
                 self.add_missing_columns(table)
-        deleted = sorted(self.deletions.returning)
+        deleted = sorted(self.deletions.returning_ids)
         for table in DELETABLE if deleted else ():
-            self.deletions.written(table, self.snapshot().get(table, deleted, ["id"]))
+            self.deletions.record_written(table, self.snapshot().get(table, deleted, ["id"]))
 
     def create_table(self, table: TableName) -> None:
         """Make a table that is new in the schema, over what an interrupted change may have left."""
-        self._known[table] = self._datasets.files(table).names()
-        self._open[table] = created(self._datasets, table, self._schemas[table])
+        self._known_files[table] = self._datasets.files(table).names()
+        self._open[table] = create_empty_table(self._datasets, table, self._schemas[table])
 
     def add_missing_columns(self, table: TableName) -> None:
         """Give a table the columns that it has not got yet, with their defaults in every row."""
@@ -280,7 +280,7 @@ class Transaction:
         versions = self._versions()
         if versions == self._head and not self._statements:
             return
-        sums = {table: self._synced(table) for table in self._open}
+        sums = {table: self._sync_table(table) for table in self._open}
         with self._ledger.transaction() as connection:
             self._ledger.set_head(versions, self._clock())
             self.deletions.note()
@@ -289,8 +289,8 @@ class Transaction:
             for table, found in sums.items():
                 self._ledger.checksums.add(table, found)
             copy_manifests(self._datasets, self._ledger)
-            self._ledger.audit.note_commit(self._clock(), self._written, self._head, versions)
-        self._known.clear()  # what is new belongs to HEAD from here on
+            self._ledger.audit.note_commit(self._clock(), self._written_ids, self._head, versions)
+        self._known_files.clear()  # what is new belongs to HEAD from here on
         self._head = dict(versions)
 
     def roll_back(self) -> None:
@@ -304,58 +304,58 @@ class Transaction:
         self._statements.clear()
         self._open.clear()
         if self._ledger.head() == self._head:  # not where it was cut off after it had happened
-            for table, known in self._known.items():
+            for table, known in self._known_files.items():
                 with translate_write_errors(self._datasets.uri(table)):
                     drop_rows(self._datasets.files(table), known)
-        self._known.clear()
-        self._written.clear()
-        self._head = self._recovered()
+        self._known_files.clear()
+        self._written_ids.clear()
+        self._head = self._recover_versions()
         self.deletions = Deletions(self._ledger.deletions, self._ledger.forgotten)
 
     # --- inside ---
 
-    def _synced(self, table: TableName) -> Checksums:
+    def _sync_table(self, table: TableName) -> Checksums:
         """Make what was written of a table durable and return the checksums of its files.
 
         Raises:
             DiskRefused: The disk did not take all of it.
         """
         files = self._datasets.files(table)
-        new = sync_new(files, self._known[table])
-        if not self._known[table]:
+        new = sync_new(files, self._known_files[table])
+        if not self._known_files[table]:
             self._datasets.storage.sync()  # the table itself is new
         require_written(self._datasets, table, int(self._open[table].version), new)
         return checksums_of(files, new)
 
-    def unwritten(self) -> DiskRefused | None:
+    def disk_error(self) -> DiskRefused | None:
         """Return the error of the disk that explains why the tables cannot be read, if one does.
 
         The engine may have read again what it had just written in part.
         """
         for table, dataset in self._open.items():
-            new = self._datasets.files(table).names() - self._known[table]
+            new = self._datasets.files(table).names() - self._known_files[table]
             try:
                 require_written(self._datasets, table, int(dataset.version), new)
             except DiskRefused as error:
                 return error
         return None
 
-    def _recovered(self) -> dict[TableName, int]:
+    def _recover_versions(self) -> dict[TableName, int]:
         """Return HEAD's versions after rolling back whatever lies beyond them."""
         self._ledger.settle()
-        named = self._ledger.head()
+        ledger_head = self._ledger.head()
         head: dict[TableName, int] = {}
         required = tables_at(self._ledger.schema_version())
         for table in TABLES:
-            if table not in named and table not in required:
+            if table not in ledger_head and table not in required:
                 continue
-            if table not in named:
+            if table not in ledger_head:
                 raise DamagedError(
                     f"the ledger names no version of the table {table}",
                     "run `memctl doctor --repair`",
                 )
-            head[table] = self._rolled_back(table, named[table])
-        if head != named:
+            head[table] = self._rolled_back(table, ledger_head[table])
+        if head != ledger_head:
             with self._ledger.transaction():
                 self._ledger.set_head(head, self._clock())
                 copy_manifests(self._datasets, self._ledger)
@@ -380,17 +380,17 @@ class Transaction:
 
     def _dataset(self, table: TableName) -> LanceDataset:
         if table not in self._open:
-            self._known[table] = self._datasets.files(table).names()
-            drop_unfinished(self._datasets.files(table), self._known[table])
+            self._known_files[table] = self._datasets.files(table).names()
+            drop_unfinished(self._datasets.files(table), self._known_files[table])
             self._open[table] = self._datasets.fresh(table, self._head[table])
         return self._open[table]
 
     def _count(self, table: TableName, rows: pa.Table, count: int | None = None) -> None:
         """Record for the audit trail how many rows are written, and which the first of them are."""
-        before, ids = self._written.get(table, (0, []))
+        before, ids = self._written_ids.get(table, (0, []))
         more = rows["id"].slice(0, MOST_OBJECTS - len(ids)).to_pylist()
         count = rows.num_rows if count is None else count
-        self._written[table] = (before + count, [*ids, *more])
+        self._written_ids[table] = (before + count, [*ids, *more])
 
     def _flush_all(self) -> None:
         for table in list(self._held):
@@ -423,7 +423,7 @@ class Transaction:
             done = merge.execute(rows)
         return int(done["num_inserted_rows"]) + int(done["num_updated_rows"])
 
-    def _fitted(self, table: TableName, rows: pa.Table) -> pa.Table:
+    def _fit_columns(self, table: TableName, rows: pa.Table) -> pa.Table:
         """Return the rows with the columns in the table's own order and types."""
         if rows.schema.equals(self._schemas[table]):
             return rows
@@ -451,7 +451,7 @@ def _drop_between(head: int, restored: LanceDataset) -> None:
         _log.warning("what was cut off stays on the disk: %s", first_line(error))
 
 
-def created(datasets: Datasets, table: TableName, schema: pa.Schema) -> LanceDataset:
+def create_empty_table(datasets: Datasets, table: TableName, schema: pa.Schema) -> LanceDataset:
     """Make an empty table with its indexes, over what an interrupted change may have left."""
     with translate_write_errors(datasets.uri(table)):
         dataset: LanceDataset = lance().write_dataset(

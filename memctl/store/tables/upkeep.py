@@ -273,7 +273,7 @@ def _prune(
     most: int,
 ) -> Pruned:
     dataset = datasets.fresh(table)
-    recent = {version for version, at in ledger.retired(table).items() if at > before}
+    recent = {version for version, at in ledger.retired_versions(table).items() if at > before}
     needed = recent | {versions[table] for versions in kept if table in versions}
     old = [item["version"] for item in dataset.version_refs() if item["version"] not in needed]
     if len(old) <= most:

@@ -54,12 +54,12 @@ def is_streamed(path: Path) -> bool:
     return path.suffix.lower() == _STREAM_ENDING
 
 
-def widened(schema: pa.Schema) -> pa.Schema:
+def widen_vectors(schema: pa.Schema) -> pa.Schema:
     """Return the schema with float32 vectors in the place of float16 ones."""
-    return pa.schema([field.with_type(_wide(field.type)) for field in schema])
+    return pa.schema([field.with_type(_widen_type(field.type)) for field in schema])
 
 
-def _wide(type_: pa.DataType) -> pa.DataType:
+def _widen_type(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_fixed_size_list(type_) and pa.types.is_float16(type_.value_type):
         return pa.list_(pa.float32(), type_.list_size)
     return type_
@@ -162,7 +162,7 @@ def _csv(sink: BinaryIO, schema: pa.Schema) -> Iterator[Writer]:
 
     def write(batch: pa.RecordBatch) -> None:
         """Write a batch, lists and structures as JSON."""
-        columns = [_flat(batch.column(field.name)) for field in kept]
+        columns = [_flatten(batch.column(field.name)) for field in kept]
         file.write_batch(pa.record_batch(columns, schema=flat))
 
     with csv.CSVWriter(pa.PythonFile(_Unclosed(sink), mode="w"), flat) as file:
@@ -173,7 +173,7 @@ def _flat_type(type_: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_list(type_) or pa.types.is_timestamp(type_) else type_
 
 
-def _flat(column: pa.Array) -> pa.Array:
+def _flatten(column: pa.Array) -> pa.Array:
     """Lists as JSON, instants as ISO 8601; everything else as it is."""
     if pa.types.is_timestamp(column.type):
         return _iso(column)

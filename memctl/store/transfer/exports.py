@@ -40,7 +40,7 @@ from memctl.store.ledger.content_tables import export_content, import_content
 from memctl.store.ledger.decision_repositories import DeletedRow, NameDecision
 from memctl.store.ledger.log_repositories import QueryEntry
 from memctl.store.ledger.repository import to_text
-from memctl.store.transfer.export_formats import format_of, is_streamed, widened, writer
+from memctl.store.transfer.export_formats import format_of, is_streamed, widen_vectors, writer
 
 if TYPE_CHECKING:
     from memctl.store.ledger.ledger import Ledger
@@ -154,7 +154,7 @@ def export_batches(
         DamagedError: The table cannot be read; reading the stream can raise this too.
     """
     reader = _batches(snapshot, table, where)
-    schema = widened(reader.schema)
+    schema = widen_vectors(reader.schema)
     return reader if schema == reader.schema else reader.cast(schema)
 
 
