@@ -159,6 +159,26 @@ def test_no_manifest_names_what_was_deleted_before_a_purge(store: Store, rows_of
         assert b"e_boat" not in path.read_bytes()
 
 
+def test_a_purge_leaves_no_bytes_in_empty_cells(store: Store, rows_of) -> None:
+    def is_named() -> bool:
+        files = store.folder.rglob("memories.lance/data/*.lance")
+        return any(b"Dora Finch" in path.read_bytes() for path in files)
+
+    rows = rows_of(range(40))
+    names = pa.array([f"Dora Finch {n}" if n % 2 == 0 else f"Ida {n}" for n in range(40)]).buffers()
+    mask = pa.array([False, True] * 20).buffers()[1]  # as merging rows leaves them
+    hiding = pa.StringArray.from_buffers(40, names[1], names[2], mask)
+    with store.write() as transaction:
+        transaction.append(
+            "memories", rows.set_column(rows.schema.get_field_index("speaker"), "speaker", hiding)
+        )
+    before = everything(store)
+    assert is_named()
+    store.purge()
+    assert not is_named()
+    assert everything(store) == before
+
+
 def test_a_large_table_gets_a_vector_index_and_finds_the_same(
     store: Store, rows_of, monkeypatch: pytest.MonkeyPatch
 ) -> None:

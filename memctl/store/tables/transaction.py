@@ -161,6 +161,30 @@ class Transaction:
                 self._writable(table).delete(render(where))
         return count
 
+    def rewrite_empty_cells(self, table: TableName) -> int:
+        """Write rows anew whose empty cells still have the bytes of another row's value.
+
+        Merging rows leaves such bytes, which no reader sees and compaction copies.
+
+        Returns:
+            How many rows were written.
+        """
+        dataset = self._writable(table)
+        columns = [item.name for item in dataset.schema if _has_offsets(item.type)]
+        with translate_write_errors(self._datasets.uri(table)):
+            ids = [
+                name
+                for batch in dataset.to_batches(columns=columns)
+                for name in batch["id"].filter(pa.array(_hides_bytes(batch))).to_pylist()
+            ]
+            for at in range(0, len(ids), IDS_A_LOOKUP):
+                where = render(col("id").is_in(ids[at : at + IDS_A_LOOKUP]))
+                rows = dataset.to_table(filter=where)
+                self._held.setdefault(table, _Held()).add(rows.take(pa.array(range(len(rows)))))
+                dataset.delete(where)
+        self._flush(table)
+        return len(ids)
+
     def replace_vectors(
         self,
         dimension: int,
@@ -438,6 +462,20 @@ class Transaction:
 
     def _versions(self) -> Mapping[TableName, int]:
         return self._head | {table: int(item.version) for table, item in self._open.items()}
+
+
+def _has_offsets(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_list(kind))
+
+
+def _hides_bytes(rows: pa.RecordBatch) -> NDArray[np.bool_]:
+    """Return for each row whether an empty cell of texts or lists has bytes in its buffer."""
+    hides = np.zeros(rows.num_rows, np.bool_)
+    for column in rows.columns:
+        if column.null_count and _has_offsets(column.type):
+            offsets = np.frombuffer(column.buffers()[1], np.int32)[column.offset :]
+            hides |= np.diff(offsets[: len(column) + 1]) * np.asarray(column.is_null()) > 0
+    return hides
 
 
 def _drop_between(head: int, restored: LanceDataset) -> None:

@@ -307,6 +307,7 @@ class Purged(Struct, frozen=True):
 def rewrite_without_deleted(transaction: Transaction, ledger: Ledger) -> None:
     """Rewrite every file that has deleted rows without them, and rebuild all indexes."""
     for table in TABLES:
+        transaction.rewrite_empty_cells(table)
         dataset = transaction.dataset(table)
         for index in dataset.describe_indices():
             dataset.drop_index(index.name)
