@@ -7,6 +7,7 @@ how often they were said, so that the same lines, or more of a file that has gro
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -124,6 +125,8 @@ class WritableLines(Struct):
 class TurnLines(Struct):
     """Takes turns out of a run of sources, and adds them to their conversations.
 
+    The work on the sources begins when this is made.
+
     Args:
         conversations: Where they go.
         dry_run: Whether nothing is written, and new turns go on with the other sources.
@@ -135,6 +138,7 @@ class TurnLines(Struct):
     changed: list[tuple[Turn, Turn]] = field(default_factory=list)
     """Turns of the ledger that say something else now, each with what: see ``Folding.change``."""
     _known: dict[SessionKey, _Known] = field(default_factory=dict)
+    _started: float = field(default_factory=time.monotonic)
 
     def divert(self, sources: Iterable[SourceOrFailure]) -> Iterator[SourceOrFailure]:
         """Yield the sources that are no turns, and outcomes of turns that are there already."""
@@ -156,6 +160,7 @@ class TurnLines(Struct):
             ingested=report.ingested + self.added + len(self.changed),
             superseded=report.superseded + len(self.changed),
             memories=report.memories + folded.memories,
+            seconds=time.monotonic() - self._started,
             sessions=self.sessions,
         )
 
