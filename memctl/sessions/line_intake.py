@@ -138,6 +138,8 @@ class TurnLines(Struct):
     changed: list[tuple[Turn, Turn]] = field(default_factory=list)
     """Turns of the ledger that say something else now, each with what: see ``Folding.change``."""
     _known: dict[SessionKey, _Known] = field(default_factory=dict)
+    _looked_at: set[SessionKey] = field(default_factory=set)
+    """Conversations that nobody else can have added to since they were looked at."""
     _started: float = field(default_factory=time.monotonic)
 
     def divert(self, sources: Iterable[SourceOrFailure]) -> Iterator[SourceOrFailure]:
@@ -187,6 +189,7 @@ class TurnLines(Struct):
             yield from left
             return
         with ledger.transaction():
+            self._looked_at.clear()
             new: list[Turn] = []
             for source in sources:
                 left += self._judge(source, new)
@@ -257,6 +260,9 @@ class TurnLines(Struct):
         """Return what a conversation has; looks again where another process has added to it."""
         key = (turn.namespace, turn.session_id)
         ledger, known = self.conversations.ledger, self._known.get(key)
+        if known is not None and key in self._looked_at:
+            return known
+        self._looked_at.add(key)
         current = None if self.dry_run and known else ledger.sessions.find(*key)
         if known is not None and (
             current is None or current.message_count == known.session.message_count

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +28,11 @@ from memctl.records import Filters
 from memctl.schema.arrow_tables import vector_rows
 from memctl.sessions.conversations import Message
 from memctl.sessions.folding import Folded, Folding, session_document
-from memctl.store.ledger.session_repositories import Session
+from memctl.store.ledger.session_repositories import (
+    InjectedRepository,
+    Session,
+    SessionRepository,
+)
 from memctl.store.tables.filter_expressions import col
 
 
@@ -249,6 +254,24 @@ def test_the_seconds_of_a_report_are_those_that_the_turns_took_too(
     report = base.ingest(jsonl=lines(record(0, "The fog lifts.", session_id="fog")), namespace="f")
     assert report.ingested == 1
     assert report.seconds >= 100
+
+
+def test_lines_of_a_session_are_looked_up_together(
+    base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: Counter[str] = Counter()
+    for kind, name in ((SessionRepository, "find"), (InjectedRepository, "times_of")):
+        look = getattr(kind, name)
+
+        def counted(self: object, *args: object, look: Any = look, name: str = name) -> object:
+            looks[name] += 1
+            return look(self, *args)
+
+        monkeypatch.setattr(kind, name, counted)
+    many = [record(number, f"Gull {number} cries.", session_id="gulls") for number in range(30)]
+    assert base.ingest(jsonl=lines(*many), namespace="gulls").ingested == 30
+    assert looks["times_of"] == 1
+    assert looks["find"] < 10
 
 
 def test_a_line_that_says_something_else_now_takes_the_place_of_the_former(
