@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from memctl.ingest.ingest_pipeline import Ingestor
     from memctl.ingest.ingest_preview import Estimator, Estimators
     from memctl.ingest.media_enrichment import MediaEnricher
+    from memctl.ingest.worker_pool import WaitingWorkers
     from memctl.literals import Purpose, Task, WhenUnavailable
     from memctl.memories.importance_decay import Decay
     from memctl.memories.memory_editing import Editor
@@ -178,6 +179,7 @@ class ServiceFactory(Struct, dict=True):
             comparer=self._comparer(),
             readers=self.readers,
             boosts_used=self.config.tiers.boost_on_use,
+            workers=self._workers,
         )
 
     def _private(self, when_unavailable: WhenUnavailable) -> PrivateNamespaces | None:
@@ -200,10 +202,19 @@ class ServiceFactory(Struct, dict=True):
 
         return Readers(self.config.limits)
 
+    @cached_property
+    def _workers(self) -> WaitingWorkers:
+        """The workers of the last ingest in bulk, for what follows it."""
+        from memctl.ingest.worker_pool import WaitingWorkers
+
+        return WaitingWorkers()
+
     def close(self) -> None:
         """End the processes that wait for work."""
         if "readers" in vars(self):
             self.readers.close()
+        if "_workers" in vars(self):
+            self._workers.close()
 
     def _understander(self, when_unavailable: WhenUnavailable) -> Understander:
         """Return what turns text into structure: a model where one is configured for it.

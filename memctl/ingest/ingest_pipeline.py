@@ -40,7 +40,7 @@ from memctl.ingest.file_versions import FileVersions
 from memctl.ingest.media_enrichment import MediaEnricher
 from memctl.ingest.reprocessing import LostDocument, documents_to_recover, documents_to_reprocess
 from memctl.ingest.source_reading import redacted_outcome
-from memctl.ingest.worker_pool import WEIGHED_AT_MOST, WorkerPool
+from memctl.ingest.worker_pool import WEIGHED_AT_MOST, WaitingWorkers, WorkerPool
 from memctl.kb_settings import KnowledgeBaseSettings
 from memctl.models import BUILTIN_EMBEDDER
 from memctl.models.protocols import Embedder, Understander
@@ -113,6 +113,7 @@ class Ingestor:
         readers: Readers | None = None,
         private: PrivateNamespaces | None = None,
         boosts_used: bool = False,
+        workers: WaitingWorkers | None = None,
     ) -> None:
         self._store = store
         self._settings = settings
@@ -125,6 +126,7 @@ class Ingestor:
         self._readers = readers or Readers()
         self._private = private
         self._boosts_used = boosts_used
+        self._workers = workers
 
     def ingest(
         self,
@@ -301,7 +303,7 @@ class Ingestor:
         # What a model says of importance, it says of the whole; nothing is added to that.
         few = total is None or total <= WEIGHED_AT_MOST
         weigh = NoveltyScorer(self._store) if builtin and few else None
-        return WorkerPool(made, settings, start_workers_after, weigh)
+        return WorkerPool(made, settings, start_workers_after, weigh, self._workers)
 
     def _run(
         self,
@@ -380,6 +382,7 @@ class Ingestor:
                 if counters.memories >= due:
                     due = 2 * counters.memories
                     self._improve(known, counts)
+            pool.release()
             if counts.is_waiting:
                 with self._store.write() as transaction:
                     counts.write_waiting(transaction)
@@ -420,13 +423,16 @@ class Ingestor:
         if not counters.ingested or self._store.ledger.turns.has_pending():
             return
         began = self._clock()
+        is_bulk = counters.memories >= MANY_MEMORIES
+        if is_bulk and self._workers is not None:
+            self._workers.close()  # indexes take as much memory as workers do
         try:
             fold_accesses(self._store, boosts=self._boosts_used)
             self._store.upkeep(wait=0)
         except LockedError as error:
             _log.info("no upkeep now: %s", error.message)
             return
-        if counters.memories >= MANY_MEMORIES:
+        if is_bulk:
             jobs = self._store.ledger.jobs
             jobs.finish(jobs.start(UPKEEP, began), "done", self._clock())
 

@@ -44,6 +44,7 @@ class WorkerPool:
         settings: What workers make their own processor of; None where they could not.
         start_workers_after: Seconds of work here after which workers are started; 0 for at once.
         weigh: Weighs the documents of small groups by what is known.
+        waiting: Has the workers of an earlier run, and gets these when they are released.
     """
 
     def __init__(
@@ -52,12 +53,14 @@ class WorkerPool:
         settings: KnowledgeBaseSettings | None,
         start_workers_after: float,
         weigh: NoveltyWeighing | None = None,
+        waiting: WaitingWorkers | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._processor = processor
         self._settings = settings
         self._start_workers_after = start_workers_after
         self._weigh = weigh
+        self._waiting = waiting
         self._monotonic = monotonic
         self._spent = 0.0
         self._starting: threading.Thread | None = None
@@ -65,6 +68,8 @@ class WorkerPool:
         self._idle: SimpleQueue[Worker] = SimpleQueue()
         self._threads: ThreadPoolExecutor | None = None
         self._closed = False
+        if weigh is None:  # workers do not weigh
+            self._use(self._take_waiting())
         self._start_if_worth_it()
 
     @property
@@ -101,6 +106,14 @@ class WorkerPool:
         done.set_result(self._measure_work(lambda: self._processor.work_on_part(wanted, text, now)))
         return done
 
+    def release(self) -> None:
+        """Leave the workers to the next run; to be called when all work is done."""
+        if self._threads is None or self._settings is None or self._waiting is None:
+            return
+        self._threads.shutdown()
+        self._waiting.keep(self._terms(self._settings), self._workers)
+        self._workers, self._threads = [], None
+
     def close(self) -> None:
         """End the workers, whatever they are doing."""
         self._closed = True
@@ -129,7 +142,7 @@ class WorkerPool:
         return processed
 
     def _start_if_worth_it(self) -> None:
-        if self._starting is not None or self._settings is None:
+        if self._starting is not None or self._threads is not None or self._settings is None:
             return
         if self._spent >= self._start_workers_after and processor_count() > 1:
             self._starting = threading.Thread(
@@ -146,15 +159,30 @@ class WorkerPool:
 
     def _start_workers(self, settings: KnowledgeBaseSettings) -> None:
         """Start workers while the work goes on here."""
+        if self._use(self._take_waiting()):
+            return
         try:
             start_workers(self._terms(settings), processor_count(), self._workers)
         except WorkerDied as error:
             if not self._closed:
                 _log.warning("working in one process, for no other could be started: %s", error)
             return
-        for worker in self._workers:
+        self._use(self._workers)
+
+    def _take_waiting(self) -> list[Worker]:
+        if self._waiting is None or self._settings is None:
+            return []
+        return self._waiting.take(self._terms(self._settings))
+
+    def _use(self, workers: list[Worker]) -> bool:
+        """Have workers work from now on; return whether there are any."""
+        if not workers:
+            return False
+        self._workers = workers
+        for worker in workers:
             self._idle.put(worker)
-        self._threads = ThreadPoolExecutor(len(self._workers))
+        self._threads = ThreadPoolExecutor(len(workers))
+        return True
 
     def _terms(self, settings: KnowledgeBaseSettings) -> WorkerSettings:
         return WorkerSettings(settings, self.readers.limits)
@@ -194,6 +222,60 @@ class WorkerPool:
     def _end_workers(self) -> None:
         for worker in list(self._workers):
             worker.close()
+
+
+class WaitingWorkers:
+    """Workers between two runs; those that nobody wants for a while end.
+
+    Args:
+        seconds: How long they wait.
+    """
+
+    def __init__(self, seconds: float = 30.0) -> None:
+        self._seconds = seconds
+        self._terms: WorkerSettings | None = None
+        self._workers: list[Worker] = []
+        self._timer: threading.Timer | None = None
+        self._mutex = threading.Lock()
+
+    def keep(self, terms: WorkerSettings, workers: list[Worker]) -> None:
+        """Keep workers that have nothing to do, in place of those that wait already."""
+        self.close()
+        with self._mutex:
+            self._terms, self._workers = terms, workers
+            self._timer = threading.Timer(self._seconds, self._expire, [workers])
+            self._timer.daemon = True
+            self._timer.start()
+
+    def take(self, terms: WorkerSettings) -> list[Worker]:
+        """Give workers away; none if they are for other settings, or one of them has ended."""
+        with self._mutex:
+            if self._terms == terms and all(worker.is_alive() for worker in self._workers):
+                return self._take_all()
+        self.close()
+        return []
+
+    def close(self) -> None:
+        """End those that wait."""
+        with self._mutex:
+            workers = self._take_all()
+        for worker in workers:
+            worker.close()
+
+    def _expire(self, workers: list[Worker]) -> None:
+        """End workers that have waited for too long, unless they have been taken just now."""
+        with self._mutex:
+            if self._workers is not workers:
+                return
+            self._take_all()
+        for worker in workers:
+            worker.close()
+
+    def _take_all(self) -> list[Worker]:
+        if self._timer is not None:
+            self._timer.cancel()
+        workers, self._workers, self._terms, self._timer = self._workers, [], None, None
+        return workers
 
 
 _READY = "ready"
@@ -248,6 +330,10 @@ class Worker:
             return bool(self._hear() == _READY)
         except WorkerDied:
             return False
+
+    def is_alive(self) -> bool:
+        """Return whether the process is there."""
+        return self._process.poll() is None
 
     def work(self, group: Sequence[WantedSource], now: datetime) -> ProcessedGroup:
         """Make the rows of a group of sources.

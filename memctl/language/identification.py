@@ -11,16 +11,14 @@ from __future__ import annotations
 import io
 import lzma
 import re
-from array import array
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from memctl.language.word_lists import COMMON_WORDS, all_languages, stop_words
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from py3langid.langid import LanguageIdentifier
 
 _SAMPLE = 400
@@ -93,13 +91,6 @@ def _only_english_words() -> frozenset[str]:
     return frozenset(word for word in words if len(word) > 1)
 
 
-def _plain_array(numbers: NDArray[Any]) -> array[int]:
-    """Return numbers as an array whose items are plain integers, which are faster to look up."""
-    plain = array({2: "H", 4: "I"}[numbers.dtype.itemsize])
-    plain.frombytes(numbers.data.cast("B"))
-    return plain
-
-
 @cache
 def _classifier() -> LanguageIdentifier:
     """Return the classifier with its weights of the languages that are recognised, no others."""
@@ -112,12 +103,12 @@ def _classifier() -> LanguageIdentifier:
     recognised = {language.code for language in all_languages()} | {*_FURTHER_LANGUAGES.split()}
     codes: list[str] = model["classes"].tolist()
     kept = [at for at, code in enumerate(codes) if code in recognised]
-    return LanguageIdentifier(
+    return LanguageIdentifier(  # the items of a memoryview are plain integers, fast to look up
         model["ptc"][:, kept],
         model["pc"][kept],
         [codes[at] for at in kept],
-        _plain_array(model["nextmove"]),
+        memoryview(model["nextmove"]),
         model["out_feat"].tolist(),
         norm_probs=True,
-        tk_row=_plain_array(model["nextmove_row"]),
+        tk_row=memoryview(model["nextmove_row"]),
     )

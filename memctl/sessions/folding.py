@@ -12,7 +12,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -246,7 +246,9 @@ class Folding(Struct, frozen=True):
 
     def _part(self, turns: Sequence[Turn], root: str, number: int, place: int) -> WantedSource:
         first = turns[0]
-        fresh = [replace(turn, content=self._new_in(turn)) for turn in turns]
+        fresh = [
+            replace(turn, content=new) for turn, new in zip(turns, self._new_in(turns), strict=True)
+        ]
         text = text_of(fresh, self._read, self._kept_of(turns))
         text = replace(text, part=number, asked=self._asked_before(first))
         source = Source(
@@ -299,7 +301,8 @@ class Folding(Struct, frozen=True):
         asked = self._previous(turn, "AND sender NOT IN ('tool', 'system')")
         if asked is None or asked.sender not in TRIGGERING:
             return None
-        said = f"{asked.sender}: {self._new_in(asked).strip()}"
+        [new] = self._new_in([asked])
+        said = f"{asked.sender}: {new.strip()}"
         return AskedTurn(asked.turn, said, self._evidence(asked))
 
     def _previous(self, turn: Turn, condition: str = "") -> Turn | None:
@@ -315,11 +318,12 @@ class Folding(Struct, frozen=True):
         where &= col("valid_to").is_null()
         return tuple(self.store.snapshot().scan("memories", where, ["id"])["id"].to_pylist())
 
-    def _new_in(self, turn: Turn) -> str:
-        """Return what a turn says without what was put into its prompt from memory."""
-        by_user = turn.sender in TRIGGERING
-        new = without_echo(self.store.ledger, turn.content, turn.at, by_user=by_user)
-        return new if new.strip() or not turn.content.strip() else ECHO
+    def _new_in(self, turns: Sequence[Turn]) -> list[str]:
+        """Return what each turn says without what was put into its prompt from memory."""
+        return [
+            new if new.strip() or not turn.content.strip() else ECHO
+            for turn, new in zip(turns, without_echoes(self.store.ledger, turns), strict=True)
+        ]
 
     def _read(self, turn: Turn) -> tuple[str, Sequence[str]]:
         """Return what is in the file of a turn, and what of it could not be read."""
@@ -456,25 +460,33 @@ def note_injected(ledger: Ledger, text: str, at: datetime) -> None:
         ledger.injected.note(sorted(digests), at)
 
 
-def without_echo(ledger: Ledger, text: str, at: datetime, *, by_user: bool) -> str:
-    """Return what a turn says without what comes from memory, which is no new evidence.
+def without_echoes(ledger: Ledger, turns: Sequence[Turn]) -> list[str]:
+    """Return what each turn says without what comes from memory, which is no new evidence.
 
     Each sentence of a text that goes into a prompt is noted as a hash, and a sentence with one of
-    these hashes is left out.
-
-    Args:
-        ledger: Knows what was put into prompts.
-        text: What was said.
-        at: When it was said.
-        by_user: Whether a user says it: only what is marked as cited comes from memory then.
+    these hashes is left out; of what a user says, only where it is marked as cited.
     """
+    said = [_digests(turn.content) for turn in turns]
+    times = ledger.injected.times_of(set[str]().union(*said))
+    return [
+        _without_known(turn, {each for each in digests & times.keys() if times[each] >= since})
+        for turn, digests in zip(turns, said, strict=True)
+        for since in [turn.at - REMEMBERED]
+    ]
+
+
+def _digests(text: str) -> set[str]:
     lines = text.splitlines(keepends=True)
-    found = {_digest(said) for line in lines for _, _, said in _sentences(line)}
-    known = ledger.injected.injected_since(found, at - REMEMBERED) if found else frozenset()
+    return {_digest(said) for line in lines for _, _, said in _sentences(line)}
+
+
+def _without_known(turn: Turn, known: Collection[str]) -> str:
     if not known:
-        return text
+        return turn.content
+    by_user = turn.sender in TRIGGERING
     return "".join(
-        _without_echoes(line, lambda said: _digest(said) in known, by_user) for line in lines
+        _without_echoes(line, lambda said: _digest(said) in known, by_user)
+        for line in turn.content.splitlines(keepends=True)
     )
 
 

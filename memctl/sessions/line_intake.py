@@ -7,6 +7,7 @@ how often they were said, so that the same lines, or more of a file that has gro
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -124,6 +125,8 @@ class WritableLines(Struct):
 class TurnLines(Struct):
     """Takes turns out of a run of sources, and adds them to their conversations.
 
+    The work on the sources begins when this is made.
+
     Args:
         conversations: Where they go.
         dry_run: Whether nothing is written, and new turns go on with the other sources.
@@ -135,6 +138,9 @@ class TurnLines(Struct):
     changed: list[tuple[Turn, Turn]] = field(default_factory=list)
     """Turns of the ledger that say something else now, each with what: see ``Folding.change``."""
     _sessions: dict[SessionKey, _SessionTurns] = field(default_factory=dict)
+    _looked_at: set[SessionKey] = field(default_factory=set)
+    """Conversations that nobody else can have added to since they were looked at."""
+    _started: float = field(default_factory=time.monotonic)
 
     def divert(self, sources: Iterable[SourceOrFailure]) -> Iterator[SourceOrFailure]:
         """Yield the sources that are no turns, and outcomes of turns that are there already."""
@@ -156,6 +162,7 @@ class TurnLines(Struct):
             ingested=report.ingested + self.added + len(self.changed),
             superseded=report.superseded + len(self.changed),
             memories=report.memories + folded.memories,
+            seconds=time.monotonic() - self._started,
             sessions=self.sessions,
         )
 
@@ -182,6 +189,7 @@ class TurnLines(Struct):
             yield from outcomes
             return
         with ledger.transaction():
+            self._looked_at.clear()
             new: list[Turn] = []
             for source in sources:
                 outcomes += self._judge(source, new)
@@ -252,6 +260,9 @@ class TurnLines(Struct):
         """Return what a conversation has; looks again where another process has added to it."""
         key = (turn.namespace, turn.session_id)
         ledger, cached = self.conversations.ledger, self._sessions.get(key)
+        if cached is not None and key in self._looked_at:
+            return cached
+        self._looked_at.add(key)
         current = None if self.dry_run and cached else ledger.sessions.find(*key)
         if cached is not None and (
             current is None or current.message_count == cached.session.message_count

@@ -16,14 +16,23 @@ from typing import TYPE_CHECKING
 import pytest
 from waiting import PATIENCE, wait_for
 
+from memctl.config import LimitSettings
 from memctl.ids import document_id
+from memctl.ingest import ingest_pipeline
 from memctl.ingest import worker_pool as crew_module
 from memctl.ingest.batch_preparation import IngestLimits
 from memctl.ingest.batches import DocumentSummary, ProcessedGroup, ReadFailure, WantedSource
 from memctl.ingest.discovery.sources import Source
 from memctl.ingest.document_processing import load_processor
 from memctl.ingest.source_reading import identify
-from memctl.ingest.worker_pool import WorkerDied, WorkerPool
+from memctl.ingest.worker_pool import (
+    WaitingWorkers,
+    Worker,
+    WorkerDied,
+    WorkerPool,
+    WorkerSettings,
+    start_workers,
+)
 from memctl.kb_settings import KnowledgeBaseSettings
 from memctl.records import SourceText
 
@@ -220,3 +229,57 @@ def test_a_bulk_ingest_with_workers_stores_everything_once(
     assert (report.ingested, report.skipped, report.failed) == (601 + 2400, 100, 1)
     ids = [row["id"] for row in bench.rows("memories", "id")]
     assert len(ids) == len(set(ids)) == report.memories
+
+
+@pytest.fixture
+def waiting() -> Iterator[WaitingWorkers]:
+    with closing(WaitingWorkers()) as kept:
+        yield kept
+
+
+def test_the_next_run_has_the_workers_of_the_last_one(
+    bench: Bench, waiting: WaitingWorkers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Worker] = []
+    start = Worker.__init__
+
+    def counted(self: Worker, terms: WorkerSettings) -> None:
+        started.append(self)
+        start(self, terms)
+
+    monkeypatch.setattr(Worker, "__init__", counted)
+    monkeypatch.setattr(bench.ingestor, "_workers", waiting)
+    monkeypatch.setattr(bench.ingestor, "_limits", IngestLimits(start_workers_after=0))
+    assert bench.records(*RECORDS[:10]).ingested == 10
+    assert bench.records(*RECORDS[10:20]).ingested == 10
+    assert len(started) == 2
+    assert all(worker.is_alive() for worker in started)
+    monkeypatch.setattr(ingest_pipeline, "MANY_MEMORIES", 10)  # they end before much is indexed
+    assert bench.records(*RECORDS[20:30]).ingested == 10
+    assert not any(worker.is_alive() for worker in started)
+
+
+def test_workers_that_wait_are_left_to_the_same_settings_only_and_while_all_live(
+    waiting: WaitingWorkers,
+) -> None:
+    terms = WorkerSettings(KnowledgeBaseSettings("test", NOW), LimitSettings())
+    others = WorkerSettings(KnowledgeBaseSettings("other", NOW), LimitSettings())
+    workers: list[Worker] = []
+    start_workers(terms, 2, workers)
+    waiting.keep(terms, workers)
+    assert waiting.take(terms) == workers
+    workers[0].close()
+    waiting.keep(terms, workers)
+    assert waiting.take(terms) == []
+    assert not workers[1].is_alive()
+    waiting.keep(terms, one := [Worker(terms)])
+    assert waiting.take(others) == []
+    assert not one[0].is_alive()
+
+
+def test_workers_that_nobody_wants_end() -> None:
+    terms = WorkerSettings(KnowledgeBaseSettings("test", NOW), LimitSettings())
+    waiting, worker = WaitingWorkers(seconds=0), Worker(terms)
+    waiting.keep(terms, [worker])
+    wait_for(lambda: not worker.is_alive())
+    assert waiting.take(terms) == []

@@ -6,10 +6,12 @@ import io
 import json
 import logging
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,8 +27,12 @@ from memctl.models import load_embedder
 from memctl.records import Filters
 from memctl.schema.arrow_tables import vector_rows
 from memctl.sessions.conversations import Message
-from memctl.sessions.folding import session_document
-from memctl.store.ledger.session_repositories import Session
+from memctl.sessions.folding import Folded, Folding, session_document
+from memctl.store.ledger.session_repositories import (
+    InjectedRepository,
+    Session,
+    SessionRepository,
+)
 from memctl.store.tables.filter_expressions import col
 
 
@@ -231,6 +237,41 @@ def test_lines_of_a_session_are_its_turns(base: KnowledgeBase) -> None:
     again = base.ingest(jsonl=lines(*records, record(30, "Buoy 30 is dark.")), namespace="log")
     assert (again.ingested, again.skipped) == (1, 30)
     assert len(turns_in_tables(base, session)) == 31
+
+
+def test_the_seconds_of_a_report_are_those_that_the_turns_took_too(
+    base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fold, monotonic, later = Folding.fold, time.monotonic, 0.0
+
+    def takes_long(self: Folding) -> Folded:
+        nonlocal later
+        later += 100
+        return fold(self)
+
+    monkeypatch.setattr(Folding, "fold", lambda self, progress: takes_long(self))
+    monkeypatch.setattr(time, "monotonic", lambda: monotonic() + later)
+    report = base.ingest(jsonl=lines(record(0, "The fog lifts.", session_id="fog")), namespace="f")
+    assert report.ingested == 1
+    assert report.seconds >= 100
+
+
+def test_lines_of_a_session_are_looked_up_together(
+    base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: Counter[str] = Counter()
+    for kind, name in ((SessionRepository, "find"), (InjectedRepository, "times_of")):
+        look = getattr(kind, name)
+
+        def counted(self: object, *args: object, look: Any = look, name: str = name) -> object:
+            looks[name] += 1
+            return look(self, *args)
+
+        monkeypatch.setattr(kind, name, counted)
+    many = [record(number, f"Gull {number} cries.", session_id="gulls") for number in range(30)]
+    assert base.ingest(jsonl=lines(*many), namespace="gulls").ingested == 30
+    assert looks["times_of"] == 1
+    assert looks["find"] < 10
 
 
 def test_a_line_that_says_something_else_now_takes_the_place_of_the_former(

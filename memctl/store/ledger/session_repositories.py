@@ -293,11 +293,7 @@ class InjectedRepository(Repository[InjectedSpan]):
                 MOST_INJECTED // 2,
             )
 
-    def injected_since(self, digests: Iterable[str], since: datetime) -> frozenset[str]:
-        """Return those of some sentences that were put into a prompt since some time."""
-        rows = self.rows(
-            "SELECT digest FROM injected_spans WHERE at >= ?"
-            " AND digest IN (SELECT value FROM json_each(?))",
-            *(to_text(since), json.dumps(list(digests))),
-        )
-        return frozenset(digest for (digest,) in rows)
+    def times_of(self, digests: Iterable[str]) -> dict[str, datetime]:
+        """Return when each of some sentences was put into a prompt last, where it was."""
+        where = "digest IN (SELECT value FROM json_each(?))"
+        return {span.digest: span.at for span in self.select(where, json.dumps(list(digests)))}
