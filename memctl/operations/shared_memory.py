@@ -282,7 +282,7 @@ class ValueOfTier(Struct, frozen=True):
 
 def read_memory_tier(context: OperationContext, asked: ReadTierParameters) -> ValueOfTier:
     """Read as ``memctl tier get`` does."""
-    router = _router(context.reading_existing(), context, asked.session_id)
+    router = tier_router(context.reading_existing(), context, asked.session_id)
     found = router.read(asked.key, tier=asked.tier)
     if found is None:
         return ValueOfTier(False, asked.key)
@@ -334,7 +334,7 @@ def write_memory_tier(context: OperationContext, asked: WriteTierParameters) -> 
 
         check_write(asked.key, asked.value, tier, asked.ttl)
         return TierChange(True, asked.key, tier, None, None, True)
-    made = _router(context.writing(), context, asked.session_id).write(
+    made = tier_router(context.writing(), context, asked.session_id).write(
         asked.key, asked.value, tier, ttl=asked.ttl, type_=asked.memory_type or "observation"
     )
     return record_like(TierChange, made, success=True, dry_run=False)
@@ -368,7 +368,7 @@ class TierHits(Struct, frozen=True):
 
 def search_memory_tiers(context: OperationContext, asked: SearchTiersParameters) -> TierHits:
     """Search as ``memctl tier find`` does."""
-    router = _router(context.reading_existing(), context)
+    router = tier_router(context.reading_existing(), context)
     found = router.semantic_search(asked.query, asked.limit)
     return TierHits(asked.query, tuple(record_like(HitOfTier, hit) for hit in found))
 
@@ -388,7 +388,7 @@ class TiersInNumbers(Struct, frozen=True):
 
 def memory_tier_stats(context: OperationContext, _: TierStatisticsParameters) -> TiersInNumbers:
     """Count as ``memctl tier stats`` does."""
-    blocks = _router(context.reading_existing(), context).stats()
+    blocks = tier_router(context.reading_existing(), context).stats()
     return TiersInNumbers(*(to_plain(block) for block in blocks))
 
 
@@ -426,6 +426,16 @@ def consolidate_memory_tiers(context: OperationContext, asked: PromoteParameters
     return TierPromotion(promoted, report.removed, report.dry_run)
 
 
-def _router(base: KnowledgeBase, context: OperationContext, session: str | None = None) -> Router:
+def tier_router(
+    base: KnowledgeBase, context: OperationContext, session: str | None = None
+) -> Router:
+    """Return the tiers of a knowledge base as a caller sees them.
+
+    Args:
+        base: The knowledge base.
+        context: Who asks, and what may be read.
+        session: The conversation; by default that of the caller.
+    """
     identity = context.identity
-    return base.router(identity.agent, session or identity.session, identity.user)
+    session = session or identity.session
+    return base.router(identity.agent, session, identity.user, filters=context.filters())

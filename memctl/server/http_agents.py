@@ -22,6 +22,7 @@ from memctl.operations.agent_skills import (
     record_skill_outcome,
 )
 from memctl.operations.operation_context import OperationContext
+from memctl.operations.shared_memory import tier_router
 from memctl.server.http_endpoints import Endpoint, Listing, Place, Tagged, changes_in
 from memctl.server.http_routes import PageParameters, page_of
 from memctl.validation import Rule
@@ -110,7 +111,7 @@ class TierData(Struct, frozen=True, kw_only=True):
 
 
 def _router(context: OperationContext) -> Router:
-    return context.reading_existing().router(session=context.identity.session)
+    return tier_router(context.reading_existing(), context)
 
 
 def _read_tier(context: OperationContext, asked: TierParameters, place: Place) -> object:
@@ -121,8 +122,7 @@ def _read_tier(context: OperationContext, asked: TierParameters, place: Place) -
 
 
 def _write_tier(context: OperationContext, asked: TierData, place: Place) -> object:
-    router = context.writing().router(session=context.identity.session)
-    return router.write(
+    return tier_router(context.writing(), context).write(
         place["key"], asked.value, asked.tier, ttl=asked.ttl, type_=asked.memory_type
     )
 

@@ -615,6 +615,7 @@ def test_an_agent_without_a_knowledge_base_reads_no_document_by_way_of_insights(
     for name, arguments in (
         ("recent_insights", {}),
         ("search_memory", {"query": "salary"}),
+        ("search_memory_tiers", {"query": "salary"}),
         ("context", {"question": "What is the salary of Ann Miller?"}),
     ):
         words = ["tool", "call", name, json.dumps(arguments)]
