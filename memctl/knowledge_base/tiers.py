@@ -75,6 +75,7 @@ class Tiers(Part):
         user: str | None = None,
         *,
         filters: Filters | None = None,
+        counts_reads: bool = True,
     ) -> Router:
         """Return the tiers as an agent sees them in one session.
 
@@ -85,6 +86,7 @@ class Tiers(Part):
             session: The session; where none is named, values are those of the default session.
             user: For whom; what is kept belongs to the conversations of that user.
             filters: What a search of memories is limited to; by default what that user reads.
+            counts_reads: Whether readings are counted, which decides what becomes a memory.
 
         Raises:
             UsageError: A name cannot be one.
@@ -97,13 +99,14 @@ class Tiers(Part):
         identity = Identity.of(config, user=user, agent=agent, session=session)
         namespace = conversations_of(config.namespaces, identity.user)
         require_seen(config, namespace)
+        is_writable = kb.settings.status != "archived" and kb.store.ledger.is_writable
         parts = RouterParts(
             ledger=kb.store.ledger,
             clock=kb.clock,
             settings=config.tiers,
             redacts=kb.settings.redact,
             require_writable=kb.require_writable,
-            is_writable=kb.settings.status != "archived" and kb.store.ledger.is_writable,
+            counts_reads=counts_reads and is_writable,
             long_term=self._long_term,
             search=lambda query, limit, user: self._search(query, limit, user, filters),
             embedder=lambda: kb.services.embedder,

@@ -437,5 +437,10 @@ def tier_router(
         session: The conversation; by default that of the caller.
     """
     identity = context.identity
-    session = session or identity.session
-    return base.router(identity.agent, session, identity.user, filters=context.filters())
+    return base.router(
+        identity.agent,
+        session or identity.session,
+        identity.user,
+        filters=context.filters(),
+        counts_reads=not context.read_only,
+    )

@@ -95,7 +95,7 @@ class RouterParts(Struct, frozen=True):
         settings: How long things last.
         redacts: Whether keys and passwords are taken out of what is stored.
         require_writable: Raises where nothing may be changed.
-        is_writable: Whether anything may be changed.
+        counts_reads: Whether readings of short-term entries are counted.
         long_term: Memories by key.
         search: Finds memories for a question: at most this many, in the namespaces of a user.
         embedder: Gives the embedder.
@@ -110,7 +110,7 @@ class RouterParts(Struct, frozen=True):
     settings: TierSettings
     redacts: bool
     require_writable: Callable[[], None]
-    is_writable: bool
+    counts_reads: bool
     long_term: LongTermMemory
     search: Callable[[str, int, str | None], Sequence[Hit]]
     embedder: Callable[[], Embedder]
@@ -387,7 +387,7 @@ class Router:
             ttl=parts.settings.short_term_ttl,
             redacts=parts.redacts,
             require_writable=parts.require_writable,
-            counts_reads=parts.is_writable,
+            counts_reads=parts.counts_reads,
         )
 
     def _working_of(self, session: str | None) -> WorkingMemory:

@@ -390,6 +390,15 @@ def test_agents_share_values_as_the_pool_command_does(memctl: Run) -> None:
     assert "error" in memctl(*read, "other").json
 
 
+def test_a_reading_of_a_tier_is_not_counted_where_nothing_may_be_changed(memctl: Run) -> None:
+    asked = {"key": "boiler", "session_id": "s1"}
+    memctl("tool", "call", "write_memory_tier", json.dumps({**asked, "value": "broken"}))
+    words = ["tool", "call", "read_memory_tier", json.dumps(asked)]
+    read = [memctl(*words, "--read-only").json["access_count"] for _ in range(2)]
+    assert read == [0, 0]
+    assert memctl(*words).json["access_count"] == 1
+
+
 @pytest.mark.parametrize("dry_run", [True, False])
 @pytest.mark.parametrize(
     ("given", "says"),
