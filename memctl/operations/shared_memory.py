@@ -325,18 +325,16 @@ def write_memory_tier(context: OperationContext, asked: WriteTierParameters) -> 
     Raises:
         UsageError: Something cannot be stored, or does not go with the tier.
     """
-    session = asked.session_id or context.identity.session
-    tier: Tier = asked.tier or ("short_term" if session else "long_term")
-    if asked.memory_type is not None and tier != "short_term":
-        raise UsageError("only a short-term entry has a memory_type", "leave it out")
-    if asked.dry_run:
-        from memctl.tiers.router import check_write
-
-        check_write(asked.key, asked.value, tier, asked.ttl)
-        return TierChange(True, asked.key, tier, None, None, True)
-    made = tier_router(context.writing(), context, asked.session_id).write(
-        asked.key, asked.value, tier, ttl=asked.ttl, type_=asked.memory_type or "observation"
-    )
+    with context.adding(dry_run=asked.dry_run) as base:
+        router = tier_router(base, context, asked.session_id)
+        if asked.dry_run:
+            tier = router.check_write(
+                asked.key, asked.value, asked.tier, ttl=asked.ttl, type_=asked.memory_type
+            )
+            return TierChange(True, asked.key, tier, None, None, True)
+        made = router.write(
+            asked.key, asked.value, asked.tier, ttl=asked.ttl, type_=asked.memory_type
+        )
     return record_like(TierChange, made, success=True, dry_run=False)
 
 
