@@ -254,6 +254,8 @@ def _pools(context: OperationContext) -> Pools:
 
 _KEY = "The name of the value, such as next_step."
 _SESSION = "The conversation or task that it belongs to; by default the one that is going on."
+TIER_TTL = "Seconds that it lasts; 0, in working alone: until the conversation ends."
+ENTRY_TYPE = "What a short-term entry is, by default an observation; no other tier has one."
 _TIER = "working lasts minutes, short_term hours, long_term for good; shared is the default pool."
 
 
@@ -298,12 +300,8 @@ class WriteTierParameters(Struct, frozen=True, kw_only=True):
         Tier | None,
         Rule(f"Where to, by default short_term in a conversation and else long_term: {_TIER}"),
     ] = None
-    ttl: Annotated[
-        float | None, Rule("Seconds that it lasts; by default as the tier does.", low=0)
-    ] = None
-    memory_type: Annotated[
-        ShortTermType | None, Rule("What a short-term entry is, by default an observation.")
-    ] = None
+    ttl: Annotated[float | None, Rule(TIER_TTL, low=0)] = None
+    memory_type: Annotated[ShortTermType | None, Rule(ENTRY_TYPE)] = None
     session_id: Annotated[str | None, Rule(_SESSION)] = None
     dry_run: Annotated[bool, Rule("Write nothing; only check what is given.")] = False
 

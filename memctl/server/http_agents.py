@@ -22,7 +22,7 @@ from memctl.operations.agent_skills import (
     record_skill_outcome,
 )
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.shared_memory import tier_router
+from memctl.operations.shared_memory import ENTRY_TYPE, TIER_TTL, tier_router
 from memctl.server.http_endpoints import Endpoint, Listing, Place, Tagged, changes_in
 from memctl.server.http_routes import PageParameters, page_of
 from memctl.validation import Rule
@@ -104,10 +104,8 @@ class TierData(Struct, frozen=True, kw_only=True):
 
     value: Annotated[Any, Rule("Anything that JSON has.")]
     tier: Annotated[Tier | None, Rule("Where to.")] = None
-    ttl: Annotated[float | None, Rule("Seconds that it lasts.", low=0.001)] = None
-    memory_type: Annotated[
-        ShortTermType, Rule("What a short-term entry is, which decides what it becomes.")
-    ] = "observation"
+    ttl: Annotated[float | None, Rule(TIER_TTL, low=0)] = None
+    memory_type: Annotated[ShortTermType | None, Rule(ENTRY_TYPE)] = None
 
 
 def _router(context: OperationContext) -> Router:
