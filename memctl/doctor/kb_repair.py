@@ -308,8 +308,7 @@ class Repair(Struct):
         for orphan in agreement.orphans():
             parts.setdefault(root_id(orphan), []).append(orphan)
             self.losses.note("documents", [LostRow(orphan)])
-        emptied = self.base.store.ledger.deletions.documents()
-        bare = {root_id(id_) for id_ in agreement.without_memories(emptied)}
+        bare = {root_id(id_) for id_ in agreement.without_memories()}
         whole = {root for root in bare if root not in parts}
         broken = set(self._broken()) - parts.keys() - whole
         broken -= {root_id(row.id) for row in self._doubtful.get("documents", ())}

@@ -5,6 +5,7 @@ What is cited has to stand where it is said to stand: ``document.text[start:end]
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from memctl.ingest.reprocessing import PASSAGE_COLUMNS, stored_part
 from memctl.language.inline_tags import is_navigation
 from memctl.literals import QUOTING_READERS
 from memctl.rows.references import orphan_entities
+from memctl.rows.row_lifecycle import WITHOUT_MEMORIES
 from memctl.schema.table_names import TableName
 from memctl.store.ledger.work_repositories import FileEntry
 from memctl.store.tables.filter_expressions import Expr, col
@@ -74,20 +76,21 @@ class CrossReferences(Struct, dict=True):
             seen |= lost
             yield from sorted(lost)
 
-    def without_memories(self, emptied: Set[str]) -> list[str]:
-        """Return the ids of live documents that have text and not one memory.
+    def without_memories(self) -> list[str]:
+        """Return the ids of live documents that have text and lost every memory.
 
-        Args:
-            emptied: The documents of which memories were deleted by hand; they may have none left.
+        Those of which every memory was deleted by hand are left out.
         """
         owners = Ids(b["document_id"] for b in self.snapshot.batches("memories", None, _OWNER))
         live = col("status") == "indexed"
         bare: list[str] = []
         for batch in self.snapshot.batches("documents", live, ["id"]):
             bare += batch["id"].filter(_mask(owners.lacks(batch["id"]))).to_pylist()
-        lost = [id_ for id_ in bare if id_ not in emptied]
-        texts = self.snapshot.get("documents", lost, ["id", "text"]).to_pylist()
-        return [row["id"] for row in texts if (row["text"] or "").strip()]
+        rows = self.snapshot.get("documents", bare, ["id", "text", "metadata"]).to_pylist()
+        lost = (
+            row for row in rows if not json.loads(row["metadata"] or "{}").get(WITHOUT_MEMORIES)
+        )
+        return [row["id"] for row in lost if (row["text"] or "").strip()]
 
     def dangling(self, column: str, table: TableName = "memories") -> Iterator[str]:
         """Yield the ids of rows that name, in a column, a memory that is not there."""
@@ -152,7 +155,7 @@ def check_rows(examined: Examined) -> Iterator[Finding]:
         else:
             yield ok("rows", table, f"{format_count(len(ids), 'id')}, each once")
     if {"documents", "memories"}.issubset(readable):
-        yield from _check_documents(agreement, examined.ledger.deletions.documents())
+        yield from _check_documents(agreement)
         yield from _check_files(agreement, examined)
     if "memories" in readable:
         yield from _check_references(agreement)
@@ -160,12 +163,12 @@ def check_rows(examined: Examined) -> Iterator[Finding]:
         yield from _check_graph(agreement)
 
 
-def _check_documents(agreement: CrossReferences, emptied: Set[str]) -> Iterator[Finding]:
+def _check_documents(agreement: CrossReferences) -> Iterator[Finding]:
     orphaned = list(agreement.orphans())
     if orphaned:
         subject = f"memories of {format_count(len(orphaned), 'document')} that are not there"
         yield damaged("rows", "memories", f"{subject}: {some_of(orphaned)}")
-    bare = agreement.without_memories(emptied)
+    bare = agreement.without_memories()
     if bare:
         bare_documents = f"{format_count(len(bare), 'live document')} without any memory"
         yield damaged("rows", "documents", f"{bare_documents}: {some_of(bare)}")

@@ -33,7 +33,12 @@ from memctl.literals import SUMMARY_HEADINGS
 from memctl.memories.memory_views import get_memory, resolve, versions_of
 from memctl.models.protocols import MODEL
 from memctl.rows.references import in_portions
-from memctl.rows.row_lifecycle import dependent_rows, drop_orphan_entities, erase_rows
+from memctl.rows.row_lifecycle import (
+    dependent_rows,
+    drop_orphan_entities,
+    erase_rows,
+    mark_without_memories,
+)
 from memctl.schema.arrow_tables import schemas
 from memctl.store.tables.filter_expressions import Expr, col
 from memctl.store.tables.snapshot import ScopedSnapshot
@@ -379,8 +384,9 @@ def carry_out_erasure(
     transaction: Transaction, made: ErasurePlan, embedder: Callable[[], Embedder]
 ) -> ErasedRows:
     """Remove from the tables what was planned."""
-    _keep_deleted(transaction, sorted(made.memories))
+    documents = _keep_deleted(transaction, sorted(made.memories))
     erase_rows(transaction, "memories", made.memories, drop_orphans=False)
+    mark_without_memories(transaction, documents)
     transaction.deletions.remove_documents(made.parts)
     erase_rows(transaction, "documents", made.parts, drop_orphans=False)
     mark_redacted(transaction, made.files)
@@ -397,12 +403,12 @@ def carry_out_erasure(
     return ErasedRows(drop_names(transaction), frozenset(() if made.is_names else changed))
 
 
-def _keep_deleted(transaction: Transaction, ids: Sequence[str]) -> None:
-    """Keep what is removed from coming back when its document is read again."""
+def _keep_deleted(transaction: Transaction, ids: Sequence[str]) -> set[str]:
+    """Keep what is removed from coming back with its document; return the documents."""
     rows = transaction.snapshot().get("memories", ids, ["id", "document_id"]).to_pylist()
-    transaction.deletions.keep(
-        {row["id"]: row["document_id"] for row in rows if row["document_id"] is not None}
-    )
+    kept = {row["id"]: row["document_id"] for row in rows if row["document_id"] is not None}
+    transaction.deletions.keep(kept)
+    return set(kept.values())
 
 
 def drop_names(transaction: Transaction) -> frozenset[str]:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from memctl.forget.search_patterns import LIST_SEPARATOR
 from memctl.graph.derivation import unsaid_relations
-from memctl.ingest.document_records import original_metadata
+from memctl.ingest.document_records import IMPORTANCE_REASON
 from memctl.ingest.reprocessing import REDACTED
 from memctl.language.date_mentions import date_spans
 from memctl.language.term_analysis import embedding_text, passage_terms
 from memctl.models.protocols import MODEL
 from memctl.rows.row_changes import amend_rows, set_columns
-from memctl.rows.row_lifecycle import erase_rows
+from memctl.rows.row_lifecycle import erase_rows, mark_without_memories
 from memctl.schema.arrow_tables import VECTOR, vector_array
 from memctl.schema.declarations import DECLARATIONS, OF_NAMESPACES
 from memctl.schema.table_names import TABLES
@@ -203,6 +203,8 @@ def _block_passages(
         _write(transaction, "memories", rows.schema, changed, embedder().embed(texts))
     transaction.deletions.keep(dict.fromkeys(bare, part["id"]))
     erase_rows(transaction, "memories", bare, drop_orphans=False)
+    if bare:
+        mark_without_memories(transaction, [part["id"]])
     return {row["id"] for row in changed} | set(bare)
 
 
@@ -264,7 +266,9 @@ def _with(metadata: str | None, more: Row) -> str:
 
 
 def _without_reason(metadata: str | None) -> str:
-    return _as_json(dict(original_metadata(json.loads(metadata or "{}"))))
+    kept = json.loads(metadata or "{}")
+    kept.pop(IMPORTANCE_REASON, None)
+    return _as_json(kept)
 
 
 def _as_json(metadata: Any) -> str:

@@ -25,6 +25,7 @@ from memctl.records import (
     SourceText,
     Understanding,
 )
+from memctl.rows.row_lifecycle import WITHOUT_MEMORIES
 from memctl.schema.document_types import doc_type_of, memory_kind, source_type
 from memctl.understanding.entity_extraction import is_named
 from memctl.understanding.text_outline import speaker_of, spoken_text, with_speaker
@@ -148,8 +149,9 @@ def _why(understood: Understanding) -> dict[str, str]:
 
 
 def original_metadata(metadata: Metadata) -> Metadata:
-    """The metadata of a document without what was added when it was understood."""
-    return {key: value for key, value in metadata.items() if key != IMPORTANCE_REASON}
+    """The metadata of a document without what memctl added that a new reading finds anew."""
+    added = (IMPORTANCE_REASON, WITHOUT_MEMORIES)
+    return {key: value for key, value in metadata.items() if key not in added}
 
 
 def _session(parts: DocumentInputs) -> str | None:

@@ -69,7 +69,13 @@ class Tiers(Part):
     """The memory tiers of one knowledge base; its pools are the shared one."""
 
     def router(
-        self, agent: str | None = None, session: str | None = None, user: str | None = None
+        self,
+        agent: str | None = None,
+        session: str | None = None,
+        user: str | None = None,
+        *,
+        filters: Filters | None = None,
+        counts_reads: bool = True,
     ) -> Router:
         """Return the tiers as an agent sees them in one session.
 
@@ -79,6 +85,8 @@ class Tiers(Part):
             agent: Its name.
             session: The session; where none is named, values are those of the default session.
             user: For whom; what is kept belongs to the conversations of that user.
+            filters: What a search of memories is limited to; by default what that user reads.
+            counts_reads: Whether readings are counted, which decides what becomes a memory.
 
         Raises:
             UsageError: A name cannot be one.
@@ -91,15 +99,16 @@ class Tiers(Part):
         identity = Identity.of(config, user=user, agent=agent, session=session)
         namespace = conversations_of(config.namespaces, identity.user)
         require_seen(config, namespace)
+        is_writable = kb.settings.status != "archived" and kb.store.ledger.is_writable
         parts = RouterParts(
             ledger=kb.store.ledger,
             clock=kb.clock,
             settings=config.tiers,
             redacts=kb.settings.redact,
             require_writable=kb.require_writable,
-            is_writable=kb.settings.status != "archived" and kb.store.ledger.is_writable,
+            counts_reads=counts_reads and is_writable,
             long_term=self._long_term,
-            search=self._search,
+            search=lambda query, limit, user: self._search(query, limit, user, filters),
             embedder=lambda: kb.services.embedder,
             pools=SharedPools(kb).acting_as,
             promote=lambda name: self.promote(name, namespace=namespace, at_once=True),
@@ -202,10 +211,13 @@ class Tiers(Part):
         found = (each.namespace for each in kb.store.ledger.sessions.find_by_name(session))
         return not {namespace, *found}.isdisjoint(kb.settings.private_namespaces)
 
-    def _search(self, query: str, limit: int, user: str | None) -> Sequence[Hit]:
+    def _search(
+        self, query: str, limit: int, user: str | None, filters: Filters | None
+    ) -> Sequence[Hit]:
         config = self._kb.program_config
-        readable = readable_by(config.namespaces, user, config.agent) if user else ()
-        filters = Filters(namespaces=readable)
+        if filters is None:
+            readable = readable_by(config.namespaces, user, config.agent) if user else ()
+            filters = Filters(namespaces=readable)
         found = self._kb.queries.query(query, filters=filters, limit=limit, answer=False, log=False)
         return found.hits
 

@@ -31,7 +31,7 @@ from memctl.records import Entity, EntityMention, Memory, Metadata, Relation, So
 from memctl.redaction import redact_name, redact_secrets
 from memctl.rows.derived_rows import EntityCounts, add_missing, add_up
 from memctl.rows.row_changes import append_rows, supersede_memories
-from memctl.rows.row_lifecycle import erase_rows
+from memctl.rows.row_lifecycle import erase_rows, mark_without_memories
 from memctl.schema.arrow_tables import memories_table
 from memctl.schema.document_types import memory_kind, source_type
 from memctl.store.ledger.content_tables import ContentOwner, clear_content
@@ -358,6 +358,7 @@ class Editor(Struct, frozen=True):
             is_unwanted = memory.level == "insight"  # and not to be drawn again
             erased = erase_rows(transaction, "memories", documents, reconsider=not is_unwanted)
             transaction.deletions.keep(dict.fromkeys(erased.ids["memories"]) | documents)
+            mark_without_memories(transaction, documents.values())
             return erased.counts["memories"]
 
     def delete_document(self, given: str) -> int:

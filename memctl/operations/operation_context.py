@@ -221,9 +221,15 @@ class OperationContext:
 
     @contextmanager
     def adding(self, *, dry_run: bool) -> Iterator[KnowledgeBase]:
-        """Give the knowledge base to add to; a dry run does not make the default one."""
+        """Give the knowledge base to add to; a dry run does not make the default one.
+
+        Raises:
+            KnowledgeBaseUnavailable: It is archived.
+            AccessRefused: The agent may only read it.
+        """
         if dry_run:
             with self.home.open_for_dry_run(self.kb_to_write) as base:
+                base.resources.require_writable()
                 yield base
         else:
             yield self.writing()

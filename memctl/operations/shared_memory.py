@@ -254,6 +254,8 @@ def _pools(context: OperationContext) -> Pools:
 
 _KEY = "The name of the value, such as next_step."
 _SESSION = "The conversation or task that it belongs to; by default the one that is going on."
+TIER_TTL = "Seconds that it lasts; 0, in working alone: until the conversation ends."
+ENTRY_TYPE = "What a short-term entry is, by default an observation; no other tier has one."
 _TIER = "working lasts minutes, short_term hours, long_term for good; shared is the default pool."
 
 
@@ -282,7 +284,7 @@ class ValueOfTier(Struct, frozen=True):
 
 def read_memory_tier(context: OperationContext, asked: ReadTierParameters) -> ValueOfTier:
     """Read as ``memctl tier get`` does."""
-    router = _router(context.reading_existing(), context, asked.session_id)
+    router = tier_router(context.reading_existing(), context, asked.session_id)
     found = router.read(asked.key, tier=asked.tier)
     if found is None:
         return ValueOfTier(False, asked.key)
@@ -298,12 +300,8 @@ class WriteTierParameters(Struct, frozen=True, kw_only=True):
         Tier | None,
         Rule(f"Where to, by default short_term in a conversation and else long_term: {_TIER}"),
     ] = None
-    ttl: Annotated[
-        float | None, Rule("Seconds that it lasts; by default as the tier does.", low=0)
-    ] = None
-    memory_type: Annotated[
-        ShortTermType | None, Rule("What a short-term entry is, by default an observation.")
-    ] = None
+    ttl: Annotated[float | None, Rule(TIER_TTL, low=0)] = None
+    memory_type: Annotated[ShortTermType | None, Rule(ENTRY_TYPE)] = None
     session_id: Annotated[str | None, Rule(_SESSION)] = None
     dry_run: Annotated[bool, Rule("Write nothing; only check what is given.")] = False
 
@@ -325,18 +323,16 @@ def write_memory_tier(context: OperationContext, asked: WriteTierParameters) -> 
     Raises:
         UsageError: Something cannot be stored, or does not go with the tier.
     """
-    session = asked.session_id or context.identity.session
-    tier: Tier = asked.tier or ("short_term" if session else "long_term")
-    if asked.memory_type is not None and tier != "short_term":
-        raise UsageError("only a short-term entry has a memory_type", "leave it out")
-    if asked.dry_run:
-        from memctl.tiers.router import check_write
-
-        check_write(asked.key, asked.value, tier, asked.ttl)
-        return TierChange(True, asked.key, tier, None, None, True)
-    made = _router(context.writing(), context, asked.session_id).write(
-        asked.key, asked.value, tier, ttl=asked.ttl, type_=asked.memory_type or "observation"
-    )
+    with context.adding(dry_run=asked.dry_run) as base:
+        router = tier_router(base, context, asked.session_id)
+        if asked.dry_run:
+            tier = router.check_write(
+                asked.key, asked.value, asked.tier, ttl=asked.ttl, type_=asked.memory_type
+            )
+            return TierChange(True, asked.key, tier, None, None, True)
+        made = router.write(
+            asked.key, asked.value, asked.tier, ttl=asked.ttl, type_=asked.memory_type
+        )
     return record_like(TierChange, made, success=True, dry_run=False)
 
 
@@ -368,7 +364,7 @@ class TierHits(Struct, frozen=True):
 
 def search_memory_tiers(context: OperationContext, asked: SearchTiersParameters) -> TierHits:
     """Search as ``memctl tier find`` does."""
-    router = _router(context.reading_existing(), context)
+    router = tier_router(context.reading_existing(), context)
     found = router.semantic_search(asked.query, asked.limit)
     return TierHits(asked.query, tuple(record_like(HitOfTier, hit) for hit in found))
 
@@ -388,7 +384,7 @@ class TiersInNumbers(Struct, frozen=True):
 
 def memory_tier_stats(context: OperationContext, _: TierStatisticsParameters) -> TiersInNumbers:
     """Count as ``memctl tier stats`` does."""
-    blocks = _router(context.reading_existing(), context).stats()
+    blocks = tier_router(context.reading_existing(), context).stats()
     return TiersInNumbers(*(to_plain(block) for block in blocks))
 
 
@@ -426,6 +422,21 @@ def consolidate_memory_tiers(context: OperationContext, asked: PromoteParameters
     return TierPromotion(promoted, report.removed, report.dry_run)
 
 
-def _router(base: KnowledgeBase, context: OperationContext, session: str | None = None) -> Router:
+def tier_router(
+    base: KnowledgeBase, context: OperationContext, session: str | None = None
+) -> Router:
+    """Return the tiers of a knowledge base as a caller sees them.
+
+    Args:
+        base: The knowledge base.
+        context: Who asks, and what may be read.
+        session: The conversation; by default that of the caller.
+    """
     identity = context.identity
-    return base.router(identity.agent, session or identity.session, identity.user)
+    return base.router(
+        identity.agent,
+        session or identity.session,
+        identity.user,
+        filters=context.filters(),
+        counts_reads=not context.read_only,
+    )

@@ -364,6 +364,17 @@ class Pools:
             path=key,
         )
 
+    def check_write(self, pool_id: str, key: str, value: object) -> None:
+        """Refuse what ``write`` would refuse, without writing anything."""
+        path, given = parse_path(key), self._clean(checked_value(value), key.rpartition(".")[2])
+        self._require_writable()
+        pool, now = self._writable(pool_id), self._clock()
+        keys = live_keys(pool, self._pools.keys.of(pool_id), now)
+        data = with_value({name: entry.value for name, entry in keys.items()}, path, given)
+        name = path[0]
+        fresh = {name: self._key(pool, name, data[name], pool.version + 1, now, keys.get(name))}
+        fit_into(pool, {**keys, **fresh}, fresh)
+
     def remove(self, pool_id: str, key: str, *, if_version: int | None = None) -> PoolChange:
         """Remove the value that a path leads to; see ``write``.
 

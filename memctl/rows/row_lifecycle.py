@@ -6,6 +6,7 @@ declare.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,13 @@ if TYPE_CHECKING:
 
 RowsToErase = dict["TableName", set[str]]
 """Ids of rows that are to be erased, by table."""
+
+
+WITHOUT_MEMORIES = "without_memories"
+"""In the metadata of a document that stays though all its memories were deleted by hand.
+
+Reading it again gives it memories, and takes this out.
+"""
 
 
 # --- ending --------------------------------------------------------------------------------------
@@ -154,6 +162,22 @@ def erase_rows(
             counts[name] = counts.get(name, 0) + number
     orphans = drop_orphan_entities(transaction, names) if names else []
     return Erased(to_erase, counts, orphans)
+
+
+def mark_without_memories(transaction: Transaction, documents: Iterable[str | None]) -> None:
+    """Mark those of some documents that have no memory left, as they are no damage.
+
+    Args:
+        transaction: What has deleted memories of theirs by hand.
+        documents: Their ids; None for a memory that was of no document.
+    """
+    ids, snapshot = sorted({id_ for id_ in documents if id_ is not None}), transaction.snapshot()
+    kept = snapshot.scan("memories", col("document_id").is_in(ids), ["document_id"])
+    bare = sorted(set(ids).difference(kept["document_id"].to_pylist()))
+    rows = snapshot.get("documents", bare, ["id", "metadata"]).to_pylist()
+    marked = [{**json.loads(row["metadata"] or "{}"), WITHOUT_MEMORIES: True} for row in rows]
+    metadata = [json.dumps(each, ensure_ascii=False, sort_keys=True) for each in marked]
+    set_columns(transaction, "documents", [row["id"] for row in rows], metadata=metadata)
 
 
 def drop_orphan_entities(

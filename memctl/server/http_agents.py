@@ -22,6 +22,7 @@ from memctl.operations.agent_skills import (
     record_skill_outcome,
 )
 from memctl.operations.operation_context import OperationContext
+from memctl.operations.shared_memory import ENTRY_TYPE, TIER_TTL, tier_router
 from memctl.server.http_endpoints import Endpoint, Listing, Place, Tagged, changes_in
 from memctl.server.http_routes import PageParameters, page_of
 from memctl.validation import Rule
@@ -103,14 +104,12 @@ class TierData(Struct, frozen=True, kw_only=True):
 
     value: Annotated[Any, Rule("Anything that JSON has.")]
     tier: Annotated[Tier | None, Rule("Where to.")] = None
-    ttl: Annotated[float | None, Rule("Seconds that it lasts.", low=0.001)] = None
-    memory_type: Annotated[
-        ShortTermType, Rule("What a short-term entry is, which decides what it becomes.")
-    ] = "observation"
+    ttl: Annotated[float | None, Rule(TIER_TTL, low=0)] = None
+    memory_type: Annotated[ShortTermType | None, Rule(ENTRY_TYPE)] = None
 
 
 def _router(context: OperationContext) -> Router:
-    return context.reading_existing().router(session=context.identity.session)
+    return tier_router(context.reading_existing(), context)
 
 
 def _read_tier(context: OperationContext, asked: TierParameters, place: Place) -> object:
@@ -121,8 +120,7 @@ def _read_tier(context: OperationContext, asked: TierParameters, place: Place) -
 
 
 def _write_tier(context: OperationContext, asked: TierData, place: Place) -> object:
-    router = context.writing().router(session=context.identity.session)
-    return router.write(
+    return tier_router(context.writing(), context).write(
         place["key"], asked.value, asked.tier, ttl=asked.ttl, type_=asked.memory_type
     )
 

@@ -37,6 +37,7 @@ from memctl.records import Filters
 from memctl.schema.arrow_tables import with_all_columns
 from memctl.schema.declarations import DECLARATIONS, OF_NAMESPACES
 from memctl.schema.table_names import TABLES
+from memctl.store.ledger.audit_repositories import actor_of
 from memctl.store.ledger.content_tables import (
     CONTENT_TABLES,
     EXPIRES,
@@ -437,8 +438,8 @@ class NamespaceScope:
         """Return tables of the ledger, in which only a file's document tells its namespace.
 
         A file of no document, and what is noted of a file, may be of any, and are left out.  What
-        users and agents have stored without a namespace, and who changed what, is left out where
-        namespaces are named.
+        users and agents have stored without a namespace is left out where namespaces are named, and
+        of who changed what there is then what the user who reads has changed.
         """
         if self._within is None:
             return tables
@@ -447,7 +448,7 @@ class NamespaceScope:
             tables["accesses"] = self._accesses_within(snapshot, tables["accesses"])
         if self._names:
             tables["queries"] = self._asked_within(tables["queries"])
-            tables["audit"] = tables["audit"].slice(0, 0)
+            tables["audit"] = self._changed_by_reader(tables["audit"])
         if not tables["files"].num_rows + tables["events"].num_rows:
             return tables
         ids = snapshot.scan("documents", self._within, ["id"])["id"].to_pylist()
@@ -466,6 +467,12 @@ class NamespaceScope:
         asked = [each.get("namespaces") for each in limits]
         within = [bool(each) and set(each) <= set(self._names) for each in asked]
         return self._of_no_other(queries.filter(pa.array(within, pa.bool_())))
+
+    def _changed_by_reader(self, audit: pa.Table) -> pa.Table:
+        """Return the entries of the user who reads, as ``memctl audit`` lists them."""
+        if not self._user:
+            return audit.slice(0, 0)
+        return audit.filter(pc.equal(audit["actor"], actor_of(self._user, None)))
 
     def _accesses_within(self, snapshot: Snapshot, accesses: pa.Table) -> pa.Table:
         """Return the accesses to memories that are meant; by no other, where some are named."""

@@ -77,10 +77,13 @@ class LongTermMemory(Struct, frozen=True):
     clock: Callable[[], datetime]
 
     def find(self, key: str, namespace: str, session: str | None) -> Memory | None:
-        """Return the memory of a key that holds now: of the session, else the newest one."""
+        """Return the memory of a key that holds now: of the session, else the newest one.
+
+        What is of a document has the ``external_id`` of that document, which is no key.
+        """
         snapshot = self.store.snapshot()
         condition = memory_filter(Filters(namespaces=(namespace,)), self.clock())
-        condition &= col("external_id") == key
+        condition &= (col("external_id") == key) & col("document_id").is_null()
         found = memory_rows(
             snapshot.scan("memories", condition, visible_columns(snapshot, "memories"))
         )

@@ -24,7 +24,7 @@ from memctl.schema.document_types import source_type
 from memctl.store.ledger.tier_repositories import ShortTermEntry, WorkingValue
 from memctl.tiers.long_term import LongTermMemory, value_metadata, value_of
 from memctl.tiers.promotion import PromotionReport
-from memctl.tiers.short_term import ShortTermMemory
+from memctl.tiers.short_term import ShortTermMemory, require_type
 from memctl.tiers.tier_values import (
     LONGEST_MEMORY,
     LONGEST_TTL,
@@ -95,7 +95,7 @@ class RouterParts(Struct, frozen=True):
         settings: How long things last.
         redacts: Whether keys and passwords are taken out of what is stored.
         require_writable: Raises where nothing may be changed.
-        is_writable: Whether anything may be changed.
+        counts_reads: Whether readings of short-term entries are counted.
         long_term: Memories by key.
         search: Finds memories for a question: at most this many, in the namespaces of a user.
         embedder: Gives the embedder.
@@ -110,7 +110,7 @@ class RouterParts(Struct, frozen=True):
     settings: TierSettings
     redacts: bool
     require_writable: Callable[[], None]
-    is_writable: bool
+    counts_reads: bool
     long_term: LongTermMemory
     search: Callable[[str, int, str | None], Sequence[Hit]]
     embedder: Callable[[], Embedder]
@@ -180,7 +180,7 @@ class Router:
         session_id: str | None = None,
         *,
         ttl: float | None = None,
-        type_: ShortTermType = "observation",
+        type_: ShortTermType | None = None,
     ) -> TierValue:
         """Store a value under a key.
 
@@ -190,27 +190,52 @@ class Router:
             tier: Where to; by default short_term where a session is named, else long_term.
             session_id: The session; by default that of the router.
             ttl: Seconds that it lasts; a memory lasts for good by default.
-            type_: What a short-term entry is.
+            type_: What a short-term entry is, by default an observation.
 
         Raises:
             UsageError: Something cannot be stored, or does not go with the tier.
-            AccessRefused: The agent may not write to the default pool.
+            AccessRefused: The agent may not write to the knowledge base, or to the default pool.
         """
-        checked_key(key)
-        _require_tiers(tier)
+        chosen = self.check_write(key, value, tier, session_id, ttl=ttl, type_=type_)
         session = session_id or self._identity.session
-        chosen: Tier = tier or ("short_term" if session else "long_term")
-        _check_ttl(chosen, ttl)
         if chosen == "working":
             return of_working(self._working_of(session_id).store(key, value, ttl))
         if chosen == "short_term":
-            entry = self._short_term_of(session_id).write(key, value, type_=type_, ttl=ttl)
+            entry = self._short_term_of(session_id).write(
+                key, value, type_=type_ or "observation", ttl=ttl
+            )
             return of_entry(entry)
         if chosen == "shared":
             plain, _ = checked_value(value, redacts=self._parts.redacts)
             self._pools.write(DEFAULT_POOL, key, plain)
             return TierValue("shared", key, plain, agent=self._agent)
         return self._write_long_term(key, value, session, ttl)
+
+    def check_write(
+        self,
+        key: str,
+        value: object,
+        tier: Tier | None = None,
+        session_id: str | None = None,
+        *,
+        ttl: float | None = None,
+        type_: ShortTermType | None = None,
+    ) -> Tier:
+        """Return the tier that ``write`` would write to; refuse what it would refuse."""
+        checked_key(key)
+        _require_tiers(tier)
+        session = checked_name(session_id or self._identity.session, "a session")
+        chosen: Tier = tier or ("short_term" if session else "long_term")
+        _check_ttl(chosen, ttl)
+        if type_ is not None:
+            _check_type(chosen, type_)
+        self._parts.require_writable()
+        plain, _ = checked_value(value, redacts=self._parts.redacts)
+        if chosen == "shared":
+            self._pools.check_write(DEFAULT_POOL, key, plain)
+        if chosen == "long_term" and not text_of(plain).strip():
+            raise UsageError("a memory needs a text", "write a value that says something")
+        return chosen
 
     def shared_values(self) -> Sequence[TierValue]:
         """Return what the default pool holds."""
@@ -387,7 +412,7 @@ class Router:
             ttl=parts.settings.short_term_ttl,
             redacts=parts.redacts,
             require_writable=parts.require_writable,
-            counts_reads=parts.is_writable,
+            counts_reads=parts.counts_reads,
         )
 
     def _working_of(self, session: str | None) -> WorkingMemory:
@@ -420,11 +445,8 @@ class Router:
     def _write_long_term(
         self, key: str, value: object, session: str | None, ttl: float | None
     ) -> TierValue:
-        self._parts.require_writable()
         plain, _ = checked_value(value, redacts=self._parts.redacts)
         text = text_of(plain)
-        if not text.strip():
-            raise UsageError("a memory needs a text", "write a value that says something")
         now, agent = self._parts.clock(), self._identity.agent
         seconds = None if ttl is None else checked_ttl(ttl, ttl, longest=LONGEST_MEMORY)
         session = checked_name(session, "a session")
@@ -468,15 +490,10 @@ def _check_ttl(tier: Tier, ttl: float | None) -> None:
     checked_ttl(ttl, ttl, least=0 if tier == "working" else 1, longest=longest)
 
 
-def check_write(key: str, value: object, tier: Tier, ttl: float | None) -> None:
-    """Refuse what a tier cannot keep, without writing anything.
-
-    Raises:
-        UsageError: The key, the value or the time to live cannot be used.
-    """
-    checked_key(key)
-    checked_value(value)
-    _check_ttl(tier, ttl)
+def _check_type(tier: Tier, type_: str) -> None:
+    if tier != "short_term":
+        raise UsageError("only a short-term entry has a memory_type", "leave it out")
+    require_type(type_)
 
 
 def of_working(found: WorkingValue) -> TierValue:

@@ -81,9 +81,7 @@ class ShortTermMemory:
             UsageError: The key, the value, the type or the time cannot be used.
         """
         self._require_writable()
-        if type_ not in get_args(ShortTermType):
-            types = ", ".join(get_args(ShortTermType))
-            raise UsageError(f"an entry cannot be of the type {type_!r}", f"there are {types}")
+        require_type(type_)
         plain, size = checked_value(value, redacts=self._redacts)
         seconds = checked_ttl(ttl, self._ttl)
         now = self._now()
@@ -159,3 +157,14 @@ class ShortTermMemory:
                 "memctl tier list shows what there is",
             )
         return found
+
+
+def require_type(type_: str) -> None:
+    """Refuse what no short-term entry can be.
+
+    Raises:
+        UsageError: There is no such type.
+    """
+    if type_ not in get_args(ShortTermType):
+        types = ", ".join(get_args(ShortTermType))
+        raise UsageError(f"an entry cannot be of the type {type_!r}", f"there are {types}")

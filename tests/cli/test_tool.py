@@ -390,6 +390,15 @@ def test_agents_share_values_as_the_pool_command_does(memctl: Run) -> None:
     assert "error" in memctl(*read, "other").json
 
 
+def test_a_reading_of_a_tier_is_not_counted_where_nothing_may_be_changed(memctl: Run) -> None:
+    asked = {"key": "boiler", "session_id": "s1"}
+    memctl("tool", "call", "write_memory_tier", json.dumps({**asked, "value": "broken"}))
+    words = ["tool", "call", "read_memory_tier", json.dumps(asked)]
+    read = [memctl(*words, "--read-only").json["access_count"] for _ in range(2)]
+    assert read == [0, 0]
+    assert memctl(*words).json["access_count"] == 1
+
+
 @pytest.mark.parametrize("dry_run", [True, False])
 @pytest.mark.parametrize(
     ("given", "says"),
@@ -398,6 +407,10 @@ def test_agents_share_values_as_the_pool_command_does(memctl: Run) -> None:
         ({"tier": "shared", "ttl": 5}, "no time to live"),
         ({"tier": "working", "memory_type": "reflection"}, "only a short-term entry"),
         ({"key": "a\tb"}, "cannot be shown"),
+        ({"value": "", "tier": "long_term"}, "a memory needs a text"),
+        ({"key": "a..b", "tier": "shared"}, "an empty part"),
+        ({"session_id": " "}, "cannot be the name of a conversation"),
+        ({"session_id": "a\nb"}, "cannot be the name of a conversation"),
     ],
 )
 def test_what_a_tier_cannot_keep_is_refused_on_a_dry_run_too(
@@ -407,6 +420,25 @@ def test_what_a_tier_cannot_keep_is_refused_on_a_dry_run_too(
     asked = {"key": "k", "value": 1, "dry_run": dry_run, **given}
     done = memctl("tool", "call", "write_memory_tier", json.dumps(asked))
     assert says in done.out + done.err
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("write_memory_tier", {"key": "k", "value": "v", "tier": "long_term"}),
+        ("write_memory_tier", {"key": "k", "value": "v", "session_id": "s1"}),
+        ("remember", {"text": "The tide turns at noon."}),
+    ],
+)
+def test_a_write_of_an_agent_that_may_only_read_is_refused_on_a_dry_run_too(
+    memctl: Run, name: str, arguments: dict[str, object], dry_run: bool
+) -> None:
+    memctl("kb", "create", "default")
+    memctl("kb", "grant", "default", "read", "--agent", "guest")
+    asked = json.dumps({**arguments, "dry_run": dry_run})
+    refused = memctl("tool", "call", name, asked, "--agent", "guest")
+    assert "may not write to" in refused.out + refused.err
 
 
 @pytest.mark.parametrize(
@@ -615,6 +647,7 @@ def test_an_agent_without_a_knowledge_base_reads_no_document_by_way_of_insights(
     for name, arguments in (
         ("recent_insights", {}),
         ("search_memory", {"query": "salary"}),
+        ("search_memory_tiers", {"query": "salary"}),
         ("context", {"question": "What is the salary of Ann Miller?"}),
     ):
         words = ["tool", "call", name, json.dumps(arguments)]

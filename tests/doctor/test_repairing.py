@@ -417,6 +417,19 @@ def test_a_document_all_of_whose_memories_were_deleted_by_hand_is_whole(
     assert texts(home) == left
 
 
+def test_a_document_comes_back_of_which_one_memory_was_deleted_by_hand(
+    home: Home, doctor: Doctor
+) -> None:
+    id_ = statement(home, "night train")
+    with home.open("notes") as base:
+        base.memories.delete(id_)
+    left = texts(home)
+    lose(home, "memories", col("source") == "trips/oslo.md")
+    assert any("without any memory" in message for message in damage(doctor))
+    assert messages(doctor) == ["read 1 document again"]
+    assert (damage(doctor), texts(home)) == ([], left)
+
+
 def test_a_document_that_is_lost_with_its_file_is_named_once(home: Home, doctor: Doctor) -> None:
     lose(home, "memories", col("source") == "trips/oslo.md")
     lose(home, "documents", col("source") == "trips/oslo.md")

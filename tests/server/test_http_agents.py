@@ -157,3 +157,13 @@ def test_an_agent_reaches_only_the_skills_that_its_tools_allow(
     assert client.get("/v1/skills", headers=reader).status_code == 200
     topic = {"topic": "Check invoices"}
     assert client.post("/v1/skills/proposals", json=topic, headers=reader).status_code == 403
+
+
+def test_a_tier_takes_over_http_what_its_tool_takes(client: TestClient) -> None:
+    typed = {"value": "Bob", "tier": "long_term", "memory_type": "reflection"}
+    refused = client.put("/v1/tiers/name", json=typed)
+    assert refused.status_code == 400
+    assert "only a short-term entry" in refused.text
+    lasting = {"value": "Bob", "tier": "working", "ttl": 0}
+    assert client.put("/v1/tiers/name", json=lasting).json()["expires_at"] is None
+    assert client.put("/v1/tiers/name", json={**lasting, "tier": "short_term"}).status_code == 400

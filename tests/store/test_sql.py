@@ -113,6 +113,9 @@ def test_who_read_and_who_changed_what_are_tables_within_what_may_be_read(filled
     meant = sum(row["namespace"] == rows[0]["namespace"] for row in rows)
     assert asked(every, scope=named) == [{"n": meant * 2, "named": meant}]
     assert not asked(audit, scope=named)
+    ledger.audit.actor = "user ann"
+    ledger.audit.add(now, "memory add", [rows[0]["id"]], {"memories": 2})
+    assert asked(audit, scope=named) == [{"actor": "user ann", "n": "2"}]
     assert not asked(audit, pools={"notes": ["operations"]})
 
 

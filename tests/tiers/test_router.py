@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,15 @@ def test_a_memory_written_again_by_its_key_has_versions(kb: KnowledgeBase) -> No
     found = router.read("rent")
     assert found is not None
     assert found.value == "The rent is 975 EUR."
+
+
+def test_the_external_id_of_a_document_is_no_key(kb: KnowledgeBase, tmp_path: Path) -> None:
+    line = json.dumps({"id": "lamp-manual", "text": "The lamp has a green switch."})
+    (tmp_path / "manual.jsonl").write_text(line)
+    kb.ingest(jsonl=tmp_path / "manual.jsonl")
+    assert kb.router().read("lamp-manual") is None
+    kb.router().write("lamp-manual", "in the drawer")
+    assert kb.router().read("lamp-manual").value == "in the drawer"  # type: ignore[union-attr]
 
 
 def test_a_pool_that_an_agent_may_not_read_is_as_if_it_were_not_there(kb: KnowledgeBase) -> None:

@@ -234,11 +234,6 @@ class DeletionRepository(Repository[DeletedRow]):
         """Return the ids of all deleted rows."""
         return {id_ for (id_,) in self.rows("SELECT id FROM deleted_rows")}
 
-    def documents(self) -> set[str]:
-        """Return the documents that stay, of which memories were deleted."""
-        found = self.rows("SELECT DISTINCT document_id FROM deleted_rows")
-        return {id_ for (id_,) in found if id_ is not None}
-
 
 class Deletions:
     """What one transaction deletes by hand, and what it writes again after a deletion."""

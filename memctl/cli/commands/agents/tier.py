@@ -139,7 +139,7 @@ def set_(
     seconds = None if ttl is None else _seconds(ttl)
     with _routing(context, session, context.writing, kb) as router:
         if place is None:
-            made = router.write(key, value, chosen, ttl=seconds, type_=type_ or "observation")
+            made = router.write(key, value, chosen, ttl=seconds, type_=type_)
         else:
             kept = (
                 router.working.append(place, value, seconds)

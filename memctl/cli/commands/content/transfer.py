@@ -72,7 +72,8 @@ def export(
     as JSON text.
 
     `all` is one archive of every table that memctl import brings back as it was, with what was
-    decided on names, the questions asked with feedback, and the facts that wait to be compared.
+    decided on names, the questions asked with feedback, the facts that wait to be compared, and
+    the ids of what was deleted by hand, so that it does not come back there either.
     It has private namespaces too, and says that they are; a table has them where they are named.
 
     `markdown` is a folder of notes, one for each document and insight, with links between them.
