@@ -781,3 +781,12 @@ def test_a_page_shows_what_links_to_it_what_names_it_and_what_is_like_it(
     assert {row["name"]: row["status"] for row in out} == {
         "Slipway Rules": "resolved", "Tide Table": "missing",
     }  # fmt: skip
+
+
+def test_every_link_of_the_piece_that_is_shown_leads_on(served: Serve, browser: TestClient) -> None:
+    anchor = noted(served, "The anchor winch is oiled in spring.", "Anchor Winch")
+    links = "\n".join(["[[Anchor Winch]] and [[Anchor Chain]]"] * 2_000)
+    index = noted(served, links, "Winch Index")
+    link = f'<a href="/documents/{anchor}?kb=default">[[Anchor Winch]]</a>'
+    page = browser.get(f"/documents/{index}?from=20000").text
+    assert page.count(link) == len(links[20_000:40_000].split("[[Anchor Winch]]")) - 1 > 500
