@@ -672,6 +672,7 @@ def test_the_graph_says_the_same_as_its_list(browser: TestClient) -> None:
     page = browser.get("/graph?name=Rui Santos")
     check(page)
     assert "Ann Lee" in page.text
+    assert browser.get("/graph?name=santos", headers=JSON).json()["name"] == "Rui Santos"
     assert browser.get("/graph?q=santos", headers=JSON).json()["names"]
     assert "1 mentions" not in page.text + browser.get("/graph?q=santos&overview=1").text
 
