@@ -20,6 +20,7 @@ from web_home import PAGES, THINGS, TITLE, fill
 from memctl.cli.main import all_commands, run
 from memctl.config import load_config
 from memctl.home import Home
+from memctl.server.web import overview_pages
 from memctl.upkeep.runner import Upkeep
 
 JSON = {"Accept": "application/json"}
@@ -677,7 +678,9 @@ def test_the_graph_says_the_same_as_its_list(browser: TestClient) -> None:
     assert "1 mentions" not in page.text + browser.get("/graph?q=santos&overview=1").text
 
 
-def test_names_that_belong_together_have_one_colour(served: Serve, browser: TestClient) -> None:
+def test_names_that_belong_together_have_one_colour(
+    served: Serve, browser: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     circles = (("Uma Berg", "Nils Aune", "Tor Moen"), ("Lea Brun", "Max Ott", "Eva Kern"))
     with served.home.open("default") as base:
         for circle in circles:
@@ -691,6 +694,9 @@ def test_names_that_belong_together_have_one_colour(served: Serve, browser: Test
     page = browser.get("/graph?name=Jo Falk")
     check(page)
     assert page.text.count('data-community="2"') == 3
+    monkeypatch.setattr(overview_pages, "_MOST_EDGES", 1)
+    fewer = browser.get("/graph?name=Jo Falk", headers=JSON).json()
+    assert (fewer["nodes"], len(fewer["edges"])) == (found["nodes"], 1)
 
 
 def test_the_graph_is_narrowed_to_relations_of_one_type(browser: TestClient) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
 
 _MOST_NODES = 200
+_MOST_EDGES = 3 * _MOST_NODES
 _MOST_HOPS = 3
 _NAMES = 30
 _INSIGHT_ROWS = 20
@@ -260,7 +261,7 @@ def _neighbourhood(
                 for each in near
             ),
         ),
-        edges=tuple(edges),
+        edges=tuple(edges[:_MOST_EDGES]),
         neighbours=tuple(near),
         relations=_relation_types(view, node),
     )
@@ -287,7 +288,7 @@ def _edges(view: GraphView, ids: Sequence[str]) -> Sequence[GraphEdge]:
         if names[one].id in wanted and names[other].id in wanted
     ]
     found.sort(key=lambda each: -each.weight)
-    return found[: 3 * _MOST_NODES]
+    return found
 
 
 def _communities(middle: str, edges: Sequence[GraphEdge]) -> Mapping[str, int]:
