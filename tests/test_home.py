@@ -28,8 +28,10 @@ from memctl.errors import (
     LockedError,
     UsageError,
 )
+from memctl.forget import ForgetReport, RemainingPlace
 from memctl.home import Home
 from memctl.kb_settings import Inbox, KnowledgeBaseSettings, Layout
+from memctl.knowledge_base.maintenance import Erasure
 from memctl.search.searcher import Searcher
 from memctl.store.locks import WriteLock
 from memctl.store.transfer.exports import export_batches
@@ -428,3 +430,15 @@ def test_every_setting_with_an_option_is_a_parameter_that_help_shows(
     assert optional <= parameters.keys()
     assert all(each.kind is not each.VAR_KEYWORD for each in parameters.values())
     assert all(f"{key}: " in (inspect.getdoc(method) or "") for key in optional)
+
+
+def test_a_cleared_base_tells_of_each_place_that_is_left(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.create("boats")
+    left = (RemainingPlace("a", "it is in use", "stop it"), RemainingPlace("b", "no rights"))
+    report = ForgetReport("boats", left=left)
+    monkeypatch.setattr(Erasure, "forget", lambda *_, **__: report)
+    cleared = home.clear("boats", forget=True)
+    assert (cleared.left, cleared.remaining) == (("a", "b"), left)
+    assert (cleared.why, cleared.hint) == ("it is in use; no rights", "stop it")

@@ -315,11 +315,13 @@ def run(arguments: Sequence[str], host: Host | None = None) -> int:
 def _removed_bytecode(error: BaseException) -> str:
     """Remove the cached bytecode that Python could not load; return where it was, or "".
 
-    CPython 3.11 keeps what a full disk took of it, and fails with an EOFError at every import
-    since, which Typer takes for the end of what is typed.
+    CPython 3.11 keeps what a full disk took of it, and fails at every import since: with an
+    EOFError, which Typer takes for the end of what is typed, or where zeros stand in the place of
+    what is lost, with a ValueError or a TypeError.
     """
     cause = error.__cause__ if isinstance(error, typer.Abort) else error
-    for frame, _ in walk_tb(cause.__traceback__) if isinstance(cause, EOFError) else ():
+    is_of_bytecode = isinstance(cause, EOFError | ValueError | TypeError)
+    for frame, _ in walk_tb(cause.__traceback__) if cause and is_of_bytecode else ():
         if frame.f_code.co_name == "_compile_bytecode":
             path = str(frame.f_locals["bytecode_path"])
             with suppress(OSError):  # whoever may not remove it is told where it is

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -75,9 +76,12 @@ def _check_failed(examined: Examined) -> Iterator[Finding]:
         if path.is_file() and not path.name.endswith(REASON_SUFFIX)
     ]
     silent = [path for path in files if not reason_path(path).exists()]
-    for beside in {path.parent for path in silent}:  # what goes with a recording has no own reason
-        sidecars = sidecars_among([path for path in files if path.parent == beside])
-        silent = [path for path in silent if path not in sidecars]
+    folders: dict[Path, list[Path]] = defaultdict(list)
+    for path in files:
+        folders[path.parent].append(path)
+    beside = {path.parent for path in silent}  # what goes with a recording has no own reason
+    sidecars = frozenset[Path]().union(*(sidecars_among(folders[each]) for each in beside))
+    silent = [path for path in silent if path not in sidecars]
     if silent:
         message = (
             f"{format_count(len(silent), 'file')} without a reason: {printable(silent[0].name)}"

@@ -141,11 +141,16 @@ class Graph:
         try:
             return self.find(name)
         except NotFoundError:
-            part, keys = f" {name_key(name)} ", self.index.by_key
-            whole = {at for key in keys if part.strip() and part in f" {key} " for at in keys[key]}
+            whole = self.named_with(name)
             if len(whole) != 1:
                 raise
-            return tuple(whole)
+            return whole
+
+    def named_with(self, part: str) -> tuple[int, ...]:
+        """Return the nodes in one of whose names some whole words stand."""
+        words, keys = f" {name_key(part)} ", self.index.by_key
+        found = {at for key in keys if words.strip() and words in f" {key} " for at in keys[key]}
+        return tuple(sorted(found))
 
     def _with_page(self, id_: str) -> Iterator[int]:
         """Yield the nodes that are a page too, whose row of that id has the name alone."""

@@ -273,6 +273,10 @@ class GraphView(Struct, frozen=True, dict=True):
         """
         return tuple(self.graph.nodes[at] for at in self.graph.meant_by(name))
 
+    def named_with(self, part: str) -> tuple[Node, ...]:
+        """Return the nodes in one of whose names some whole words stand."""
+        return tuple(self.graph.nodes[at] for at in self.graph.named_with(part))
+
     def neighbours(
         self,
         name: str,

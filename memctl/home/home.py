@@ -78,8 +78,10 @@ class ClearReport(Struct, frozen=True):
     left: tuple[str, ...] = ()
     """Where some of it still is after it was to be forgotten."""
     why: str = ""
-    """Why it is still there, and what to do."""
+    """Why it is still there, and what to do, of all places."""
     hint: str = ""
+    remaining: tuple[RemainingPlace, ...] = ()
+    """The same of each place."""
 
 
 class Home:
@@ -609,8 +611,9 @@ class Home:
                 for folder in (layout.processed, layout.failed):
                     empty_folder(folder)
         places = tuple(dict.fromkeys(each.place for each in left))
-        why, hint = (left[0].why, left[0].hint) if left else ("", "")
-        return ClearReport(name, deleted, snapshot, places, why, hint)
+        why = "; ".join(dict.fromkeys(each.why for each in left))
+        hint = "; ".join(dict.fromkeys(each.hint for each in left if each.hint))
+        return ClearReport(name, deleted, snapshot, places, why, hint, tuple(left))
 
     def set_status(self, name: str, status: StoredStatus) -> KnowledgeBaseSettings:
         """Pause, resume (``active``) or archive a knowledge base.

@@ -136,6 +136,7 @@ class Ingestor:
         total: int | None = None,
         on_commit: OutcomeListener | None = None,
         versions: FileVersions | None = None,
+        turns_follow: Callable[[], bool] | None = None,
     ) -> IngestReport:
         """Take sources in; one that fails never stops the others.
 
@@ -148,6 +149,7 @@ class Ingestor:
             on_commit: Called within each commit with what it makes of its sources, for what must
                 be recorded in the ledger in the same step.
             versions: Finds what the files were before; that ends in favour of what they are now.
+            turns_follow: Tells, when all is read, whether the caller takes turns over next.
 
         Raises:
             IngestStopped: The store failed, or a model could not be had, after something had
@@ -155,7 +157,12 @@ class Ingestor:
             MemctlError, OSError: It failed before anything was.
         """
         return self._run(
-            lambda preparer: preparer.batches(sources), progress, total, on_commit, versions
+            lambda preparer: preparer.batches(sources),
+            progress,
+            total,
+            on_commit,
+            versions,
+            turns_follow,
         )
 
     def add_parts(
@@ -312,12 +319,15 @@ class Ingestor:
         total: int | None,
         on_commit: OutcomeListener | None = None,
         versions: FileVersions | None = None,
+        turns_follow: Callable[[], bool] | None = None,
     ) -> IngestReport:
         counters = IngestCounters()
         try:
             self._commit(batches, counters, progress, total, on_commit, versions)
             counters.facts = self._compare(counters, progress, total)
-            self._tidy(counters)
+            # A second index would leave the first behind, for readers, and takes as long again.
+            if turns_follow is None or not turns_follow():
+                self._tidy(counters)
         except (MemctlError, OSError) as error:
             if not counters.ingested:
                 raise
@@ -415,12 +425,8 @@ class Ingestor:
         return self._comparer.run(lambda: progress(state) if progress is not None else None)
 
     def _tidy(self, counters: IngestCounters) -> None:
-        """Index what is new, if there is enough of it; otherwise the next writer does.
-
-        So does who takes over the turns that wait: a second index would leave the first behind, for
-        readers, and to make it takes as long again.
-        """
-        if not counters.ingested or self._store.ledger.turns.has_pending():
+        """Index what is new, if there is enough of it; otherwise the next writer does."""
+        if not counters.ingested:
             return
         began = self._clock()
         is_bulk = counters.memories >= MANY_MEMORIES

@@ -182,7 +182,13 @@ class Documents(Part):
                     self._make_private_for(given, given.next.namespace)
                 part = turns.divert(given.part(kb.settings.private_namespaces))
                 ingestor = kb.services.ingestor
-                done = ingestor.ingest(part, progress, total=total, versions=versions)
+                done = ingestor.ingest(
+                    part,
+                    progress,
+                    total=total,
+                    versions=versions,
+                    turns_follow=lambda: bool(turns.added or turns.changed),
+                )
                 report = done if report is None else _join_reports(report, done)
         if turns.added or turns.changed:
             kb.folding.change(turns.changed, kb.clock())

@@ -183,6 +183,31 @@ class PageLinks:
             places=_places(links, texts),
         )
 
+    def links_in_piece(
+        self, given: str, text: str, first: int, last: int
+    ) -> list[tuple[int, int, Page]]:
+        """Return where links to other documents begin and end in a piece of a text, in their order.
+
+        Args:
+            given: The document, or a part of one; one that no link leads from any more has none.
+            text: The whole text of it.
+            first: Where the piece begins.
+            last: Where it ends.
+        """
+        at = self.map.by_id.get(given)
+        if at is None:
+            return []
+        found = [
+            (link, self.map.resolve(link.target, at))
+            for link in page_links(text)
+            if link.start < last and link.end > first
+        ]
+        return [
+            (link.start, link.end, self.map.pages[target.page])
+            for link, target in found
+            if target is not None and target.page != at
+        ]
+
     def backlinks(self, given: str, limit: int | None = None) -> list[Backlink]:
         """Return the documents that link to one, those ingested last first.
 

@@ -46,6 +46,13 @@ _MOMENTS: Mapping[str, Moment] = {
     "sessionend": "stop",
 }
 """What agents call the moments at which they run a command, in lower case."""
+_NAMES = {
+    "start": "SessionStart",
+    "prompt": "UserPromptSubmit",
+    **{name.lower(): name for name in ("SessionStart", "UserPromptSubmit")},
+    **{name.lower(): name for name in ("BeforeAgent", "AfterAgent", "PreCompress")},
+}
+"""What agents that are answered with the name of the moment call it."""
 _EVENTS = "SessionStart, UserPromptSubmit, Stop, PreCompact, SessionEnd"
 MOST_BYTES = 8_000
 """Of what is put in; Claude Code shows a model no more than 10,000 characters of a hook."""
@@ -70,10 +77,28 @@ def moment_of(event: str) -> Moment:
     Raises:
         UsageError: It is none that is known.
     """
-    found = _MOMENTS.get(event.replace("-", "").replace("_", "").lower())
+    found = _MOMENTS.get(_event_key(event))
     if found is None:
         raise UsageError(f"there is no hook for {event[:60]!r}", f"there are {_EVENTS}")
     return found
+
+
+def event_name(event: str, payload: Mapping[str, Any]) -> str:
+    """Return what the agent calls a moment, however the command spells it.
+
+    Start and prompt are called what the payload calls them, if it names the same moment.
+
+    Raises:
+        UsageError: It is none that is known.
+    """
+    moment, given = moment_of(event), payload.get("hook_event_name")
+    if _event_key(event) in ("start", "prompt") and isinstance(given, str):
+        event = given if _MOMENTS.get(_event_key(given)) == moment else event
+    return _NAMES.get(_event_key(event), event)
+
+
+def _event_key(event: str) -> str:
+    return event.replace("-", "").replace("_", "").lower()
 
 
 def handle_hook(

@@ -29,6 +29,8 @@ from memctl.records import Citation, Context, Level, record_like
 from memctl.validation import Rule
 
 if TYPE_CHECKING:
+    from memctl.graph.graph_views import GraphView
+    from memctl.graph.name_index import Node
     from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
     from memctl.records import Filters, Hit
     from memctl.store.ledger.session_repositories import Session
@@ -145,6 +147,34 @@ def first_with(
         except NotFoundError as error:
             missing = missing or error
     raise missing or NotFoundError(otherwise)
+
+
+def find_in_graphs(
+    context: OperationContext, bases: Sequence[KnowledgeBase] | KnowledgeBases, name: str
+) -> tuple[KnowledgeBase, GraphView, Node]:
+    """Return the node that a name means, with the first knowledge base that has it, and its graph.
+
+    A part of a name means it where nothing in any of them is called that, and no other name in
+    any of them has that part.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    views: dict[str, GraphView] = {}
+
+    def find(base: KnowledgeBase) -> Node:
+        """Return the node that is called that."""
+        views[base.name] = base.graph.view(context.filters())
+        return views[base.name].find(name)[0]
+
+    try:
+        base, node = first_with(bases, find, f"nothing in the graph is called {name!r}")
+    except NotFoundError:
+        found = [(base, node) for base in bases for node in views[base.name].named_with(name)]
+        if len({node.id for _, node in found}) != 1:
+            raise
+        base, node = found[0]
+    return base, views[base.name], node
 
 
 def readable_session(

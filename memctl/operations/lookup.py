@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from memctl.errors import NotFoundError
 from memctl.literals import Direction, DocType, SessionStatus
-from memctl.operations.finding import first_with, opened, readable_session
+from memctl.operations.finding import find_in_graphs, opened, readable_session
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import plain_rows, to_plain
 from memctl.records import record_like
@@ -461,18 +461,12 @@ def get_graph_neighbors(context: OperationContext, asked: NeighborsParameters) -
         NotFoundError: Nothing is called that.
     """
 
-    def find(base: KnowledgeBase) -> tuple[str, Sequence[NeighbourView]]:
-        """Return its name as the graph has it, and its neighbours."""
-        view = base.graph.view(context.filters())
-        near = view.neighbours(
-            asked.name,
-            asked.hops,
-            asked.limit,
-            relation=asked.relation_type,
-            direction=asked.direction,
-        )
-        return view.meant_by(asked.name)[0].name, near
-
-    otherwise = f"nothing in the graph is called {asked.name!r}"
-    base, (name, near) = first_with(opened(context), find, otherwise)
-    return NeighborsReply(base.name, name, _near(near))
+    base, view, node = find_in_graphs(context, opened(context), asked.name)
+    near = view.neighbours(
+        node.id,
+        asked.hops,
+        asked.limit,
+        relation=asked.relation_type,
+        direction=asked.direction,
+    )
+    return NeighborsReply(base.name, node.name, _near(near))

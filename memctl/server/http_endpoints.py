@@ -93,12 +93,15 @@ class Listing(Struct, frozen=True):
     """What each row is, which tells the columns of Arrow."""
     leading: tuple[str, ...] = ()
     """Columns that stand before the fields of the record."""
+    about: Mapping[str, Any] = {}
+    """What JSON says beside the rows."""
 
     def plain(self) -> dict[str, Any]:
         """Return the page as JSON has it; its items are those of ``-o json``."""
         items = list(plain_rows(self.rows))
         end = self.offset + len(items)
-        return {"items": items, "total": self.total, "next": end if end < self.total else None}
+        after = end if end < self.total else None
+        return {"items": items, "total": self.total, "next": after, **self.about}
 
 
 class Tagged(Struct, frozen=True):

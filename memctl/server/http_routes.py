@@ -555,10 +555,12 @@ def _graph(context: OperationContext, asked: GraphParameters, _: Place) -> objec
 
 
 def _neighbours(context: OperationContext, asked: NeighbourParameters, _: Place) -> Listing:
-    rows = _view(context, asked).neighbours(
-        asked.name, asked.hops, asked.limit, relation=asked.relation, direction=asked.direction
+    view = _view(context, asked)
+    node = view.meant_by(asked.name)[0]
+    rows = view.neighbours(
+        node.id, asked.hops, asked.limit, relation=asked.relation, direction=asked.direction
     )
-    return Listing(rows, len(rows))
+    return Listing(rows, len(rows), about={"name": node.name, "id": node.id})
 
 
 def _graph_path(context: OperationContext, asked: PathParameters, _: Place) -> Listing:

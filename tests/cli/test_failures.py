@@ -81,14 +81,16 @@ def test_an_unexpected_failure_is_one_line_unless_the_traceback_is_asked_for(
     assert "Traceback" in memctl("kb", "list").err
 
 
+@pytest.mark.parametrize("tail", [b"", bytes(20)], ids=["shorter", "zeros"])
 def test_bytecode_that_a_full_disk_has_cut_short_is_removed(
-    memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tail: bytes
 ) -> None:
-    (tmp_path / "cut_short.py").write_text("ENTRIES = ()\n")
-    bytecode = Path(py_compile.compile(str(tmp_path / "cut_short.py")) or "")
-    bytecode.write_bytes(bytecode.read_bytes()[:-20])
+    name = f"cut_short_{len(tail)}"
+    (tmp_path / f"{name}.py").write_text("ENTRIES = ()\n")
+    bytecode = Path(py_compile.compile(str(tmp_path / f"{name}.py")) or "")
+    bytecode.write_bytes(bytecode.read_bytes()[:-20] + tail)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(Home, "entries", lambda *_: import_module("cut_short").ENTRIES)
+    monkeypatch.setattr(Home, "entries", lambda *_: import_module(name).ENTRIES)
     result = memctl("kb", "list")
     assert result.code == 1
     assert result.err.lstrip() == (

@@ -190,6 +190,25 @@ def test_a_part_of_one_name_alone_means_it(memctl: Run) -> None:
     assert memctl("graph", "merge", "Quist", "Bob Carter").code == 1
 
 
+def test_a_name_in_any_knowledge_base_goes_before_a_part_of_one(memctl: Run) -> None:
+    for kb, text in (
+        ("aaa", "Peter Klein met Bob Carter in Leeds. Ann Quist met Rosa Carter in Leeds."),
+        ("bbb", "Klein GmbH delivers to Acme Inc. The offer of Klein went to Acme Inc."),
+    ):
+        memctl("kb", "create", kb)
+        memctl("ingest", "--text", text, "-k", kb)
+
+    def neighbors(name: str) -> Any:
+        given = json.dumps({"name": name})
+        return memctl("tool", "call", "get_graph_neighbors", given, "-k", "aaa", "-k", "bbb").json
+
+    klein = neighbors("Klein")
+    assert (klein["kb"], klein["name"]) == ("bbb", "Klein GmbH")
+    assert neighbors("Quist")["name"] == "Ann Quist"
+    memctl("ingest", "--text", "Max Quist met Acme Inc.", "-k", "bbb")
+    assert "nothing in the graph is called 'Quist'" in neighbors("Quist")["error"]
+
+
 def test_wikilinks_connect_pages(memctl: Run, tmp_path: Path) -> None:
     (tmp_path / "Plan.md").write_text("# Plan\n\nsee [[Budget#Total|the money]] and [[Plan]].\n")
     (tmp_path / "Budget.md").write_text("# Budget\n\nfour thousand euros in all.\n")

@@ -167,6 +167,21 @@ def test_a_prompt_that_needs_memory_gets_it_and_others_get_nothing(memctl: Run) 
     assert "green" in plain.json["hookSpecificOutput"]["additionalContext"]
 
 
+def test_a_hook_is_the_one_that_the_command_names_in_any_case(memctl: Run) -> None:
+    memctl("ingest", "-", stdin="We decided on 3 May 2026 to paint the hull of the boat green.")
+    memctl("profile", "set", "--user-info", "Ann sails; prefers short answers.")
+    for event, called, name in (
+        ("Prompt", None, "UserPromptSubmit"),
+        ("prompt", "BeforeAgent", "BeforeAgent"),
+        ("user-prompt-submit", None, "UserPromptSubmit"),
+        ("start", "Stop", "SessionStart"),
+        ("SESSIONSTART", "Stop", "SessionStart"),
+    ):
+        payload = {"prompt": "What did we decide about the hull?", "hook_event_name": called}
+        reply = memctl("hook", event, stdin=json.dumps(payload)).json["hookSpecificOutput"]
+        assert (event, reply["hookEventName"]) == (event, name)
+
+
 def test_what_memory_gave_is_not_taken_in_again(memctl: Run, tmp_path: Path) -> None:
     memctl("ingest", "-", stdin="We decided on 3 May 2026 to paint the hull of the boat green.")
     prompt = "What did we decide about the hull of the boat?"

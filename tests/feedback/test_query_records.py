@@ -161,3 +161,4 @@ def test_a_strict_result_has_its_shape_even_where_the_question_fails(memctl: Any
     assert json.loads(failed.out)["results"] == []
     assert "nope" in json.loads(failed.out)["error"]
     assert memctl("query", "--strict", "door", "-o", "csv").code == 2
+    assert memctl("query", "--strict", "door", "--with", "wiki").code == 2

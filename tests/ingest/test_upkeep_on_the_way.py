@@ -16,6 +16,7 @@ from memctl.ingest.discovery.ingest_inputs import from_jsonl
 from memctl.ingest.ingest_pipeline import IngestStopped
 from memctl.records import Progress
 from memctl.schema.table_names import UPKEEP
+from memctl.sessions.conversations import Message
 from memctl.store.tables import upkeep
 
 from .conftest import Bench
@@ -80,3 +81,15 @@ def test_turns_and_other_lines_that_come_together_are_indexed_once(
     assert jobs.count(UPKEEP) == 1
     indexed = [item.num_rows_indexed for item in memories.describe_indices()]
     assert min(indexed) == memories.count_rows() >= 40
+
+
+def test_lines_are_indexed_though_a_turn_of_another_conversation_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest_pipeline, "MANY_MEMORIES", 1)
+    with memctl.open("boats", home=tmp_path, create=True) as kb:
+        talk = kb.sessions.start("talk")
+        kb.sessions.say(talk, Message(sender="user", content="The mast is made of ash."))
+        kb.ingest(jsonl=lines(40))
+        assert kb.store.ledger.turns.has_pending()
+        assert UPKEEP in [job.kind for job in kb.store.ledger.jobs.recent(9)]

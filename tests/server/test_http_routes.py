@@ -226,6 +226,8 @@ def test_the_graph_is_asked_as_the_commands_ask_it(client: TestClient, command: 
     one, other = best[0]["name"], best[1]["name"]
     near = client.get(f"{KB}/graph/neighbors", params={"name": one}).json()["items"]
     assert near == command("graph", "neighbors", one)
+    part = client.get(f"{KB}/graph/neighbors", params={"name": one.split()[-1].lower()}).json()
+    assert (part["name"], part["id"], part["items"]) == (one, best[0]["id"], near)
     steps = client.get(f"{KB}/graph/path", params={"name": one, "other": other}).json()["items"]
     assert steps == command("graph", "path", one, other)
     found = client.get(f"{KB}/graph/search", params={"q": one}).json()["items"]

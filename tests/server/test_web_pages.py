@@ -20,6 +20,7 @@ from web_home import PAGES, THINGS, TITLE, fill
 from memctl.cli.main import all_commands, run
 from memctl.config import load_config
 from memctl.home import Home
+from memctl.server.web import overview_pages
 from memctl.upkeep.runner import Upkeep
 
 JSON = {"Accept": "application/json"}
@@ -672,11 +673,14 @@ def test_the_graph_says_the_same_as_its_list(browser: TestClient) -> None:
     page = browser.get("/graph?name=Rui Santos")
     check(page)
     assert "Ann Lee" in page.text
+    assert browser.get("/graph?name=santos", headers=JSON).json()["name"] == "Rui Santos"
     assert browser.get("/graph?q=santos", headers=JSON).json()["names"]
     assert "1 mentions" not in page.text + browser.get("/graph?q=santos&overview=1").text
 
 
-def test_names_that_belong_together_have_one_colour(served: Serve, browser: TestClient) -> None:
+def test_names_that_belong_together_have_one_colour(
+    served: Serve, browser: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     circles = (("Uma Berg", "Nils Aune", "Tor Moen"), ("Lea Brun", "Max Ott", "Eva Kern"))
     with served.home.open("default") as base:
         for circle in circles:
@@ -690,6 +694,9 @@ def test_names_that_belong_together_have_one_colour(served: Serve, browser: Test
     page = browser.get("/graph?name=Jo Falk")
     check(page)
     assert page.text.count('data-community="2"') == 3
+    monkeypatch.setattr(overview_pages, "_MOST_EDGES", 1)
+    fewer = browser.get("/graph?name=Jo Falk", headers=JSON).json()
+    assert (fewer["nodes"], len(fewer["edges"])) == (found["nodes"], 1)
 
 
 def test_the_graph_is_narrowed_to_relations_of_one_type(browser: TestClient) -> None:
@@ -781,3 +788,12 @@ def test_a_page_shows_what_links_to_it_what_names_it_and_what_is_like_it(
     assert {row["name"]: row["status"] for row in out} == {
         "Slipway Rules": "resolved", "Tide Table": "missing",
     }  # fmt: skip
+
+
+def test_every_link_of_the_piece_that_is_shown_leads_on(served: Serve, browser: TestClient) -> None:
+    anchor = noted(served, "The anchor winch is oiled in spring.", "Anchor Winch")
+    links = "\n".join(["[[Anchor Winch]] and [[Anchor Chain]]"] * 2_000)
+    index = noted(served, links, "Winch Index")
+    link = f'<a href="/documents/{anchor}?kb=default">[[Anchor Winch]]</a>'
+    page = browser.get(f"/documents/{index}?from=20000").text
+    assert page.count(link) == len(links[20_000:40_000].split("[[Anchor Winch]]")) - 1 > 500

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import quote
@@ -51,6 +51,8 @@ _LINKED, _RELATED = 20, 8
 _FORGET = "forget"
 _TURNS = 200
 """The latest of a conversation are shown."""
+_Span = tuple[int, int, str]
+"""Where something begins and ends, and its id or address."""
 
 
 # --- memories -------------------------------------------------------------------------------------
@@ -266,9 +268,10 @@ def document(context: OperationContext, asked: Asked) -> Page:
     first = min(first, len(text))
     last = min(first + _PIECE, len(text))
     current = [each for each in view.memories if each.superseded_by is None]
+    links = _links_in(context, base, view, first, last)
     shown = {
         "base": base.name,
-        "runs": runs(text, first, last, current, (start, end), _links_in(context, base, view)),
+        "runs": runs(text, first, last, current, (start, end), links),
         "first": first,
         "last": last,
         "length": len(text),
@@ -285,17 +288,16 @@ def document(context: OperationContext, asked: Asked) -> Page:
 
 
 def _links_in(
-    context: OperationContext, base: KnowledgeBase, view: DocumentView
-) -> Sequence[tuple[int, int, str]]:
-    """Return where a text links to other documents, and the address of each."""
-    if not view.document.links:
+    context: OperationContext, base: KnowledgeBase, view: DocumentView, first: int, last: int
+) -> Sequence[_Span]:
+    """Return where a piece of a text links to other documents, and the address of each."""
+    row = view.document
+    if not row.links:
         return ()
+    links = base.links.view(context.filters()).links_in_piece(row.id, row.text, first, last)
     return [
-        (place.start, place.end, address(f"/documents/{quote(each.id, safe='')}", kb=each.kb))
-        for each in base.links.view(context.filters()).outgoing(view.document.id)
-        if each.id
-        for place in each.places
-        if place.document_id == view.document.id
+        (start, end, address(f"/documents/{quote(page.id, safe='')}", kb=page.kb))
+        for start, end, page in links
     ]
 
 
@@ -447,7 +449,7 @@ def runs(
     last: int,
     memories: Sequence[Memory],
     cited: tuple[int, int],
-    links: Sequence[tuple[int, int, str]] = (),
+    links: Sequence[_Span] = (),
 ) -> Sequence[Run]:
     """Return a text cut where statements, links and a cited place begin and end.
 
@@ -457,7 +459,7 @@ def runs(
         last: Where it ends.
         memories: What was made of the document.
         cited: Where the cited place begins and ends; negative for none.
-        links: Where links to other documents begin and end, and their addresses.
+        links: Where links to other documents begin and end, and their addresses, in their order.
     """
     stated = [
         (each.start, each.end, each.id)
@@ -470,21 +472,37 @@ def runs(
     cuts = sorted(edge for edge in edges if first <= edge <= last)
     made: list[Run] = []
     has_cited = False
-    for start, end in pairwise(cuts):
-        over = [span for span in stated if span[0] <= start and end <= span[1]]
-        link = next((span[2] for span in links if span[0] <= start and end <= span[1]), "")
+    covering = zip(_covering(stated, cuts), _covering(links, cuts), strict=True)
+    for (start, end), (over, linked) in zip(pairwise(cuts), covering, strict=True):
         is_cited = cited[0] <= start and end <= cited[1]
         made.append(
             Run(
                 text[start:end],
                 memory_id=over[-1][2] if over else "",
-                link=link,
+                link=linked[0][2] if linked else "",
                 is_cited=is_cited,
                 is_first_cited=is_cited and not has_cited,
             )
         )
         has_cited = has_cited or is_cited
     return made
+
+
+def _covering(spans: Sequence[_Span], cuts: Sequence[int]) -> Iterator[Sequence[_Span]]:
+    """Yield the spans that each stretch between two cuts lies in.
+
+    Args:
+        spans: In the order in which they begin; none begins or ends within a stretch.
+        cuts: Where stretches begin and end, in ascending order.
+    """
+    over: list[_Span] = []
+    at = 0
+    for start in cuts[:-1]:
+        while at < len(spans) and spans[at][0] <= start:
+            over.append(spans[at])
+            at += 1
+        over = [span for span in over if span[1] > start]
+        yield over
 
 
 def reprocess(context: OperationContext, asked: Asked) -> Done:

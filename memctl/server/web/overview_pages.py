@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.literals import InsightKind
-from memctl.operations.finding import first_with, opened
+from memctl.operations.finding import find_in_graphs, opened
 from memctl.operations.operation_context import OperationContext
 from memctl.records import Filters, Memory
 from memctl.server.web.listing import Row, bases_of, collect_rows, filter_fields, filters_of
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
 
 _MOST_NODES = 200
+_MOST_EDGES = 3 * _MOST_NODES
 _MOST_HOPS = 3
 _NAMES = 30
 _INSIGHT_ROWS = 20
@@ -242,15 +243,8 @@ def graph(context: OperationContext, asked: Asked) -> Page:
 def _neighbourhood(
     context: OperationContext, name: str, hops: int, relation: str | None
 ) -> Neighbourhood:
-    def find(base: KnowledgeBase) -> tuple[GraphView, Node, Sequence[NeighbourView]]:
-        """Return the graph, the node and what is near it."""
-        view = base.graph.view(context.filters())
-        node = view.find(name)[0]
-        return view, node, view.neighbours(node.id, hops, _MOST_NODES - 1, relation=relation)
-
-    base, (view, node, near) = first_with(
-        bases_of(context), find, f"nothing in the graph is called {name!r}"
-    )
+    base, view, node = find_in_graphs(context, bases_of(context), name)
+    near = view.neighbours(node.id, hops, _MOST_NODES - 1, relation=relation)
     edges = _edges(view, [node.id, *(each.id for each in near)])
     community = _communities(node.id, edges)
     return Neighbourhood(
@@ -267,7 +261,7 @@ def _neighbourhood(
                 for each in near
             ),
         ),
-        edges=tuple(edges),
+        edges=tuple(edges[:_MOST_EDGES]),
         neighbours=tuple(near),
         relations=_relation_types(view, node),
     )
@@ -294,7 +288,7 @@ def _edges(view: GraphView, ids: Sequence[str]) -> Sequence[GraphEdge]:
         if names[one].id in wanted and names[other].id in wanted
     ]
     found.sort(key=lambda each: -each.weight)
-    return found[: 3 * _MOST_NODES]
+    return found
 
 
 def _communities(middle: str, edges: Sequence[GraphEdge]) -> Mapping[str, int]:

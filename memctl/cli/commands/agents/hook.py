@@ -82,11 +82,11 @@ def hook(
         raise UsageError("these options are for: memctl hook install CLIENT")
     try:
         payload = _payload()
-        from memctl.operations.agent_hooks import handle_hook
+        from memctl.operations.agent_hooks import event_name, handle_hook
         from memctl.operations.operation_context import OperationContext
 
         with OperationContext.of(context.home, kb or (), user=user, agent=agent) as caller:
-            event = _own_name(event, payload)
+            event = event_name(event, payload)
             reply = handle_hook(caller, event, payload, most_bytes=most_bytes)
     except MemctlError as error:  # 2 would stop the agent
         raise MemctlError(error.message, error.hint) from error
@@ -109,12 +109,6 @@ def _payload() -> dict[str, Any]:
     if not isinstance(found, dict):
         raise MemctlError("the hook's input is no object")
     return found
-
-
-def _own_name(event: str, payload: dict[str, Any]) -> str:
-    """Return what the agent calls a moment that the command calls start or prompt."""
-    usual = {"start": "SessionStart", "prompt": "UserPromptSubmit"}.get(event)
-    return event if usual is None else str(payload.get("hook_event_name") or usual)
 
 
 def _looks_like(event: str, payload: dict[str, Any]) -> Client:

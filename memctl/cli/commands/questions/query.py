@@ -297,6 +297,10 @@ def _check_query(
             raise UsageError(
                 "--strict prints one JSON object", "leave out --batch, --stream and -o"
             )
+        if way.sources:
+            raise UsageError(
+                "--with and --strict do not go together", "memctl enrich QUESTION, then query"
+            )
     elif way.sources and is_batch:
         raise UsageError("--with and --batch do not go together", "memctl enrich QUESTION")
 
