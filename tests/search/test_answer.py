@@ -78,6 +78,7 @@ def test_a_sentence_that_is_given_does_not_speak_against_the_others(roastery: Se
         ("wher do the beans come from", "Their beans come from Colombia."),
         ("whos allergic to hazelnuts", "Ines is allergic to hazelnuts."),
         ("whats the rent", "The rent is 1,450 euros a month."),
+        ("hwats the rent", "The rent is 1,450 euros a month."),
         ("wehn did the city allow the flue", "The city has allowed the flue on 8 May."),
     ],
 )
@@ -89,7 +90,7 @@ def test_a_misspelt_question_word_is_no_content(
     assert given.text.startswith(sentence)
 
 
-@pytest.mark.parametrize("word", ["there", "show", "wheat", "hat", "were", "hwo"])
+@pytest.mark.parametrize("word", ["there", "show", "wheat", "hat", "hats", "were", "hwo"])
 def test_another_word_is_no_misspelt_question_word(roastery: Searcher, word: str) -> None:
     assert roastery.search(f"{word} is the rent").asked.words[0] == word
 
