@@ -196,6 +196,7 @@ def wrapped_lines(lines: Sequence[str]) -> list[bool]:
         return _narrow(lines, width)
     pairs = list(pairwise(lines))
     is_filled = 2 * sum(_did_not_fit(*pair, width) for pair in pairs) > len(pairs)
+    is_filled = is_filled and _reads_on(lines)
     goes_on: list[bool] = []
     begun = _has_capital(lines[0])
     for line, following in pairs:
@@ -208,7 +209,7 @@ def _is_wrapped(line: str, following: str, width: int, *, begun: bool, is_filled
     """Return whether a sentence goes on in the next line.
 
     A small letter there tells so only where sentences begin with a capital: who writes notes
-    without capitals begins each line so.  Of such lines, only full ones were wrapped.
+    without capitals begins each line so.  Of such lines, only full ones that read on were wrapped.
     """
     if _starts_new_block(line, following):
         return False
@@ -218,6 +219,22 @@ def _is_wrapped(line: str, following: str, width: int, *, begun: bool, is_filled
     if is_small and begun and len(line) >= _MIN_WIDTH:
         return True
     return _did_not_fit(line, following, width)
+
+
+def _reads_on(lines: Sequence[str]) -> bool:
+    """Return whether the words at any line end, or the only full stop, tell of a longer sentence.
+
+    Full lines alone don't: notes may happen to be of one length.
+    """
+    *others, last = lines
+    if _ENDED.search(last) and not any(_ENDED.search(line) for line in others):
+        return True
+    return any(
+        line.endswith(",")
+        or line.split()[-1].lower() in words_of_all("stop_words")
+        or _first_word(following) in _LINKING
+        for line, following in pairwise(lines)
+    )
 
 
 def _has_capital(line: str) -> bool:

@@ -88,7 +88,7 @@ class QuerySession(Struct, frozen=True, dict=True):
         if options.answer:
             from memctl.search.answering.evidence_sentences import rank_hits
 
-            answer, sentences, problem = self._answer(outcome.evidence, options, search)
+            answer, sentences, problem = self._answer(outcome.evidence, options)
             failures += (type(problem).__name__,) if problem else ()
             is_ordered = options.rerank and bool(self.search_context.config.models.rerank)
             if not is_ordered and outcome.selected is None:
@@ -250,7 +250,7 @@ class QuerySession(Struct, frozen=True, dict=True):
         return judged.above(least) if least else judged
 
     def _answer(
-        self, outcome: SearchOutcome, options: QueryOptions, search: SearchOptions
+        self, outcome: SearchOutcome, options: QueryOptions
     ) -> tuple[Answer, Sequence[EvidenceSentence], MemctlError | None]:
         """Return the answer of the configured model, or the built-in one where there is none.
 
@@ -275,37 +275,10 @@ class QuerySession(Struct, frozen=True, dict=True):
         if answer is None:
             sentences = sentences or rank_sentences(outcome)
             answer = extract_answer(outcome, sentences)
-            answer = self._answer_in_two_steps(outcome, options, search) or answer
         answer = unsure_of_rows(outcome, answer)
         if problem is not None:
             answer = replace(answer, note=problem.message, hint=problem.hint)
         return answer, sentences, problem
-
-    def _answer_in_two_steps(
-        self, outcome: SearchOutcome, options: QueryOptions, search: SearchOptions
-    ) -> Answer | None:
-        """Find out whom or what a question describes, and then answer the question about that.
-
-        Returns None where it describes nothing, or either step gives no sure answer.
-        """
-        from memctl.search.answering.extractive_answer import (
-            answer_of_two_steps,
-            extract_answer,
-            only_new_name,
-        )
-        from memctl.search.query.subject_questions import described_thing
-
-        def answer(question: str) -> Answer:
-            found = self._with_relevance(self._search(question, search), options.threshold)
-            return extract_answer(found.evidence)
-
-        described = described_thing(outcome.asked.text)
-        if described is None:
-            return None
-        first = answer(described.question)
-        name = only_new_name(first, described.question)
-        second = answer(described.question_about(name)) if name else None
-        return answer_of_two_steps(first, second) if second is not None and second.found else None
 
     def context(
         self,

@@ -371,11 +371,14 @@ def _followed(dash: str = "") -> str:
     return rf"(?:[*]{{0,3}}\s*:(?![:/])[*]{{0,3}}{dash})(?=\s*(?:\S|\Z))"
 
 
+_MANNER = r"\s*:(?:\s*[^\W\d_]+){1,3}\W*\Z"
+"""How something is to be kept: "keep it: short and simple"."""
 _SAVE_THIS = _Phrase(
     "save this",
     "memories",
     re.compile(
-        rf"{_LEAD}(?P<said>(?:save|store|keep|record)\s+(?:this|that|it)){_TO_KEEP}{_followed()}",
+        rf"{_LEAD}(?P<said>(?:save|store|record)\s+(?:this|that|it)"
+        rf"|keep\s+(?:this|that|it(?!{_MANNER}))){_TO_KEEP}{_followed()}",
         re.IGNORECASE,
     ),
     is_label=True,

@@ -16,6 +16,7 @@ from memctl.search.answering.evidence_parts import (
     has_amount,
     has_reason,
     lacks_difference,
+    lacks_time,
     older_versions,
 )
 from memctl.search.answering.evidence_sentences import (
@@ -77,6 +78,7 @@ def test_a_sentence_that_is_given_does_not_speak_against_the_others(roastery: Se
         ("wher do the beans come from", "Their beans come from Colombia."),
         ("whos allergic to hazelnuts", "Ines is allergic to hazelnuts."),
         ("whats the rent", "The rent is 1,450 euros a month."),
+        ("hwats the rent", "The rent is 1,450 euros a month."),
         ("wehn did the city allow the flue", "The city has allowed the flue on 8 May."),
     ],
 )
@@ -88,7 +90,7 @@ def test_a_misspelt_question_word_is_no_content(
     assert given.text.startswith(sentence)
 
 
-@pytest.mark.parametrize("word", ["there", "show", "wheat", "hat", "were", "hwo"])
+@pytest.mark.parametrize("word", ["there", "show", "wheat", "hat", "hats", "were", "hwo"])
 def test_another_word_is_no_misspelt_question_word(roastery: Searcher, word: str) -> None:
     assert roastery.search(f"{word} is the rent").asked.words[0] == word
 
@@ -443,6 +445,50 @@ def test_when_it_was_is_not_told_without_a_time(shelf: Shelf, memory_of: MemoryO
     given = ask(shelf.searcher(), question)
     assert given.found
     assert given.citations[0].memory_id == "m_y"
+
+
+def test_a_time_is_told_in_many_ways_and_not_by_a_place_or_a_person(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    times = (
+        "The stall opened at nine o'clock.",
+        "Ada was born on the 12th.",
+        "The ferry sank at dawn.",
+        "Ada married at the age of thirty.",
+        "Ada and Tom got engaged on Halloween.",
+        "Kim rang at lunchtime.",
+        "The train left at half past nine.",
+        "The train left at quarter to six.",
+        "The bridge was built in the sixties.",
+        "Kim married at Pentecost.",
+        "Kim sold the boat a fortnight ago.",
+        "Kim recently sold the boat.",
+        "The site was sold in Q3.",
+        "Kim moved at the end of the war.",
+    )
+    others = (
+        "Peter mended the fence at the end of the road.",
+        "Peter mended the fence at one end of the road.",
+        "Peter mended the fence over the hill.",
+        "Peter mended the fence as a favour.",
+        "Peter mended the start of the fence.",
+        "Peter had a fall and mended the fence.",
+        "The fence was mended by Peter.",
+        "Peter may mend the fence.",
+    )
+    questions = (
+        "When did Peter mend the fence?",
+        "At what time did Peter mend the fence?",
+        "In what year did Peter mend the fence?",
+        "On which day did Peter mend the fence?",
+        "When exactly did Peter mend the fence?",
+        "When has Peter mended the fence?",
+    )
+    shelf.put([memory_of("x", others[0], heading="3. Fences")])
+    (hit,) = shelf.searcher().search(questions[0]).hits
+    assert not [text for text in times if lacks_time(text, hit, "When was that?")]
+    assert all(lacks_time(text, hit, asked) for text in others for asked in questions)
+    assert not lacks_time(others[0], replace(hit, heading="The 1990s"), questions[0])
 
 
 def test_a_plan_for_the_day_is_no_reason_why_it_did_not_happen(

@@ -8,7 +8,6 @@ import pytest
 
 from memctl.search.answering.extractive_answer import extract_answer
 from memctl.search.query.subject_questions import (
-    described_thing,
     option_of_value,
     subject_question,
 )
@@ -231,30 +230,3 @@ def test_a_memory_that_only_mentions_the_subject_is_not_the_answer(
     given = extract_answer(shelf.searcher().search("What is Otter?"))
     assert given.found
     assert given.citations[0].quote == "Otter is a contractor for heavy lifting from Hull."
-
-
-@pytest.mark.parametrize(
-    ("question", "first", "second"),
-    [
-        (
-            "What's the email of the person who took over from Hugh?",
-            "who took over from Hugh?",
-            "What's the email of Ada?",
-        ),
-        ("rate for the firm that mends roofs", "which firm mends roofs?", "rate for Ada?"),
-    ],
-)
-def test_what_a_question_describes_is_asked_for_first(
-    question: str, first: str, second: str
-) -> None:
-    described = described_thing(question)
-    assert described is not None
-    assert (described.question, described.question_about("Ada")) == (first, second)
-
-
-@pytest.mark.parametrize(
-    "question",
-    ["What did the doctor who treated Sam say?", "What is the colour of the car?", "who is that?"],
-)
-def test_a_question_that_does_not_end_with_a_description_describes_nothing(question: str) -> None:
-    assert described_thing(question) is None

@@ -71,6 +71,16 @@ def test_lines_of_notes_without_capitals_are_one_sentence_each() -> None:
     assert split("\n".join(notes)) == notes
 
 
+def test_notes_without_capitals_that_are_of_one_length_are_no_paragraph() -> None:
+    notes = [
+        "the plumber came on monday and looked at the boiler",
+        "called the school about the class trip to the farm",
+        "marek brings the two ladders back before the summer",
+        "need to buy new paint for the fence and the old gate",
+    ]
+    assert split("\n".join(notes)) == notes
+
+
 def test_full_lines_of_notes_without_capitals_are_one_sentence() -> None:
     full = (
         "the shed is insured with them for all that is in it, except\n"
@@ -78,6 +88,8 @@ def test_full_lines_of_notes_without_capitals_are_one_sentence() -> None:
         "their own from now on, and not for frost"
     )
     assert split(full) == [full]
+    plain = "the boiler heats both floors when all taps are shut\nwhile new ones need less gas."
+    assert split(plain) == [plain]
 
 
 @pytest.mark.parametrize(

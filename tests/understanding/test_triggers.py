@@ -74,6 +74,12 @@ def test_a_message_that_points_back_means_the_one_before_it() -> None:
     assert not detect_trigger("save this design: two rooms, one door").reference_previous
 
 
+def test_how_something_is_to_be_kept_is_nothing_to_keep() -> None:
+    for message in ("keep it: short", "Keep it: short and simple!"):
+        assert not detect_trigger(message).detected
+    assert detect_trigger("keep it: the gate code is 4711").text == "the gate code is 4711"
+
+
 def test_what_is_asked_for_ends_before_a_question() -> None:
     found = detect_trigger("note this: the code is 4711. It changes in May. Who knows it?")
     assert found.text == "the code is 4711. It changes in May."

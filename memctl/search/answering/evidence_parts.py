@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from memctl.language.date_mentions import date_spans
 from memctl.language.sentence_splitting import has_empty_line, split_sentences
-from memctl.language.word_lists import all_languages, any_of, month_numbers
+from memctl.language.word_lists import all_languages, any_of, load_language, month_numbers
 from memctl.patterns import lazy_regex
 from memctl.records import Hit, source_name
 
@@ -400,17 +400,45 @@ def lacks_difference(sentence: str, question: str) -> bool:
 
 
 _ASKS_WHEN_IT_WAS = lazy_regex(
-    r"\W*(?:and |so |since |until |by )?"
-    r"(?:when|(?:what|which) (?:\w+ )?(?:date|day|time|year|month|week)) (?:did|was|were|had)\b",
+    r"\W*(?:and |so )?(?:since |until |by |at |in |on |from )?"
+    r"(?:when|(?:what|which) (?:\w+ )?(?:date|day|time|hour|year|month|week|season|decade|century)"
+    r"(?: of the \w+)?)(?: (?:\w+ly|else|first|last))? (?:did|was|were|had|has|have)(?:n['’]t)?\b",
     re.IGNORECASE,
 )
+_ENGLISH = load_language("en")
+
+
+def _words(*kinds: Iterable[Iterable[str]], but: Sequence[str] = ()) -> str:
+    """Return a pattern for any word of some lists of lists."""
+    return any_of(word for kind in kinds for words in kind for word in words if word not in but)
+
+
+_NAMED_TIME = (
+    rf"{_words([month_numbers()], _ENGLISH.seasons, but=('may', 'mar', 'fall'))}|{_WEEKDAYS}"
+    r"|(?:in|by|since|until|of|from|during|this|that|next|last|every|each|early|mid|late)[ -]may"
+    r"|(?:in the|by|since|until|this|that|next|last|every|each|early|late) fall|(?:may|fall)(?= \d)"
+    rf"|{_words(_ENGLISH.holidays.values())}|pentecost|whitsun\w*|midsummer|midwinter"
+    r"|(?:1\d|20)\d\ds?|q[1-4]|(?:twen|thir|for|fif|six|seven|eigh|nine)ties"
+)
+_HOUR = rf"(?:{_words(_ENGLISH.numbers, but=('a', 'an', 'a few', 'a couple of'))})"
+_TIME_OF_DAY = (
+    rf"(?:half|quarter|twenty|{_HOUR})(?: past| to) {_HOUR}"
+    rf"|(?:at|by|around|about|towards?|until|till|since|from) (?!one \w){_HOUR}(?! \w+s\b)"
+    r"|o['’]clock|noon|dawn|dusk|daybreak|nightfall|sunrise|sunset|breakfast|lunch|dinner|supper"
+    r"|(?:morning|afternoon|evening|night|hour|minute)s?|mid(?:day|night)"
+)
+"""An hour is not followed by what is counted: "at two stalls", "at one end"."""
 _TIME_WORD = lazy_regex(
-    r"\b(?:after|before|until|till?|since|by|once|when(?:ever)?|while|during|every|each|daily|weekly"
-    r"|monthly|yearly|annual\w*|noon|midnight|(?:morning|afternoon|evening|night|day|week|month|year"
-    r"|hour|minute)s?|spring|summer|autumn|fall|winter|christmas|easter|birthday|never|always|soon"
-    r"|immediately|already|then|beginning|start|mid|end|over|as)\b",
+    rf"\d|\b(?:{_NAMED_TIME}|{_TIME_OF_DAY}"
+    rf"|{_words(_ENGLISH.units.values(), _ENGLISH.days.values(), _ENGLISH.bounds.values())}"
+    rf"|{any_of(_ENGLISH.ago)}"
+    r"|once|when(?:ever)?|while|during|daily|weekly|monthly|yearly|annual\w*|midweek|fortnights?"
+    r"|decades?|century|centuries|\w*times?|birthday|aged?|childhood|war|reign|term|semester"
+    r"|holidays?|never|always|soon|immediately|already|then|recently|lately|earlier|later"
+    r"|as (?:soon|long|he|she|it|they|we|i|you|the))\b",
     re.IGNORECASE,
 )
+_TIME_HEADING = lazy_regex(rf"\b(?:{_NAMED_TIME})\b", re.IGNORECASE)
 
 
 def asks_when(question: str) -> bool:
@@ -421,12 +449,13 @@ def asks_when(question: str) -> bool:
 def lacks_time(text: str, hit: Hit, question: str) -> bool:
     """Return whether a question in English asks when something was, and a quote tells no time.
 
-    Nor does its hit: what was said on a day, or stands under one, was then.
+    Nor does its hit: what was said on a day, or stands under one or under a time with a name, was
+    then.
     """
     return (
         _ASKS_WHEN_IT_WAS.match(question) is not None
-        and not (stated_values(text) or has_relative_time(text) or _TIME_WORD.search(text))
-        and not (is_said(hit) or is_of_stated_day(hit))
+        and not (has_relative_time(text) or _TIME_WORD.search(text))
+        and not (is_said(hit) or is_of_stated_day(hit) or _TIME_HEADING.search(hit.heading))
     )
 
 

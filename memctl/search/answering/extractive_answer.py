@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from memctl.language.date_mentions import leading_day
 from memctl.language.sentence_values import CHANGE_WORDS, values
 from memctl.language.term_analysis import query_terms
-from memctl.models.task_encoder import load_task_encoder
 from memctl.patterns import lazy_regex
 from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import (
@@ -125,8 +124,6 @@ _DUPLICATE_OVERLAP = 0.7
 """Jaccard similarity from which two sentences say the same."""
 _SAME_SUBJECT_OVERLAP = 0.45
 """Jaccard similarity, without numbers and dates, from which two sentences share a subject."""
-_ACTORS = frozenset(("person", "organisation"))
-"""The types of names that a described person or firm may have."""
 CHANGE_PHRASE = "went from"
 """The words with which an insight introduces the values that changed, in their order."""
 
@@ -521,36 +518,6 @@ def _reading_order(chosen: Sequence[EvidenceSentence]) -> list[EvidenceSentence]
     ranks = {item.hit.document: place for place, item in reversed(list(enumerate(chosen)))}
     return sorted(
         chosen, key=lambda item: (ranks[item.hit.document], (item.hit.start or 0) + item.start)
-    )
-
-
-# --- two steps -----------------------------------------------------------------------------------
-
-
-def only_new_name(answer: Answer, question: str) -> str:
-    """Return the one name in the sentence of an answer that its question lacks; "" if not one."""
-    if not answer.found or not answer.citations:
-        return ""
-    text = plain_quote(answer.citations[0].quote)
-    (reading,) = load_task_encoder().read_sentences([("", text)])
-    asked = frozenset(query_terms(question))
-    names = {text[name.start : name.end] for name in reading.names if name.type in _ACTORS}
-    new = [name for name in names if asked.isdisjoint(query_terms(name))]
-    return new[0] if len(new) == 1 else ""
-
-
-def answer_of_two_steps(first: Answer, second: Answer) -> Answer:
-    """Return the second of two answers with the sentence of the first, which it rests on.
-
-    Both have to be right.
-    """
-    number = len(second.citations) + 1
-    rests_on = replace(first.citations[0], number=number)
-    return replace(
-        second,
-        text=f"{second.text} {plain_quote(rests_on.quote)} [{number}]",
-        confidence=round(first.confidence * second.confidence, 3),
-        citations=(*second.citations, rests_on),
     )
 
 

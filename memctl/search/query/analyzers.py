@@ -274,7 +274,11 @@ def _meant_word(at: int, word: str, analysis: Analysis) -> str:
         return ""
     if any(plain in stop_words(language) for language in analysis.languages):
         return ""
-    meant = [each for each in _QUESTION_WORDS if _is_slip(plain, each)]
+    bare = plain.removesuffix("s")
+    meant = [
+        *(each for each in _QUESTION_WORDS if _is_slip(plain, each)),
+        *(f"{each}'s" for each in _QUESTION_WORDS if bare != plain and _is_slip(bare, each)),
+    ]
     return meant[0] if len(meant) == 1 else ""
 
 

@@ -102,39 +102,6 @@ CONTINUES = lazy_regex(
 """How a sentence begins that speaks of what the one before it names."""
 
 
-_DESCRIBED = lazy_regex(
-    r"(?P<before>\S.*?\b(?:about|at|by|for|from|of|to|with) )the (?P<kind>(?:[\w-]+ ){1,3}?)"
-    r"(?P<pronoun>who|that|which) (?P<fact>\S.*?)\W*",
-    re.IGNORECASE,
-)
-"""Behind a preposition the description is the end of the question, and no verb follows it."""
-
-
-class DescribedThing(Struct, frozen=True):
-    """A person or thing that a question doesn't name but describes by another fact."""
-
-    question: str
-    """Asks who or what it is."""
-    before: str
-    """The words of the question before the description."""
-
-    def question_about(self, name: str) -> str:
-        """Return the question with a name instead of the description."""
-        return f"{self.before}{name}?"
-
-
-def described_thing(question: str) -> DescribedThing | None:
-    """Return what a question describes: "What is the number of the man who mended the roof?".
-
-    Returns None where it describes nothing.
-    """
-    found = _DESCRIBED.fullmatch(question.strip())
-    if found is None:
-        return None
-    asks = "who " if found["pronoun"].lower() == "who" else f"which {found['kind']}"
-    return DescribedThing(f"{asks}{found['fact']}?", found["before"])
-
-
 class SubjectQuestion(Struct, frozen=True):
     """A question for what something is or does, asked by its name."""
 
