@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import date, timedelta
 from itertools import pairwise
 
 from msgspec import Struct
@@ -54,6 +54,8 @@ _LEAST_TITLE, _SHARE_OF_TITLE = 1.2, 0.25
 """Weight of what the title of a table and a limit share, and its share of the title's weight."""
 _REGULAR_MONTHS = 3
 """Months in a row with the same payment, after which it is taken to be paid each month."""
+_STILL_PAID = timedelta(days=62)
+"""A monthly payment that is older than two months may have stopped."""
 _LEAST_OF_YEAR = 5
 """Rows of a year whose sum is compared with that of the next one, which also span a part of it."""
 _LEAST_SPAN = timedelta(days=150)
@@ -78,8 +80,8 @@ class _Sum(Struct, frozen=True):
     is_whole: bool
 
 
-def find_totals(found: Sequence[Statement], weights: StemWeights) -> list[Finding]:
-    """Return the sums that are over a limit, the farthest first."""
+def find_totals(found: Sequence[Statement], weights: StemWeights, today: date) -> list[Finding]:
+    """Return the sums that are over a limit, or will be this year if a payment goes on."""
     limits = [
         each for each in found if not (each.is_row or each.is_question) and _LIMIT.search(each.text)
     ]
@@ -88,19 +90,29 @@ def find_totals(found: Sequence[Statement], weights: StemWeights) -> list[Findin
         for total in _sums(rows):
             title = frozenset(terms(_YEAR.sub(" ", rows[0].memory.title)))
             over = [
-                (_fits(total, title, each, weights), each.day, _nearness(slot, each), slot, each)
+                (
+                    _fits(total, title, each, weights),
+                    each.day,
+                    _nearness(slot, each),
+                    slot,
+                    each,
+                    expected,
+                )
                 for each in limits
                 for slot in each.slots
                 if slot.value.kind in ("money", "number")
-                and slot.amount < _expected_total(total, each) <= _LARGEST * slot.amount
+                and (expected := _expected_total(total, each, slot, today)) > slot.amount
+                and expected <= _LARGEST * slot.amount
             ]
-            fit, _, _, slot, limit = max(over, key=lambda item: item[:3], default=_NO_LIMIT)
+            fit, _, _, slot, limit, expected = max(
+                over, key=lambda item: item[:3], default=_NO_LIMIT
+            )
             if fit and slot and limit:
-                findings.append(_total_finding(total, limit, slot))
+                findings.append(_total_finding(total, limit, slot, expected))
     return findings
 
 
-_NO_LIMIT = (0.0, None, 0, None, None)
+_NO_LIMIT = (0.0, None, 0, None, None, 0.0)
 
 
 def _nearness(slot: Slot, limit: Statement) -> int:
@@ -109,16 +121,14 @@ def _nearness(slot: Slot, limit: Statement) -> int:
     return -min(abs(slot.value.start - at) for at in said.span()) if said else 0
 
 
-def _expected_total(total: _Sum, limit: Statement) -> float:
-    """Return what a sum will be at the end of the period of a limit."""
-    is_of_year = total.rows[-1].day.year == limit.day.year and _OF_A_YEAR.search(limit.text)
-    return total.amount + _to_come(total) if is_of_year else total.amount
-
-
-def _to_come(total: _Sum) -> float:
-    """Return what will be added by the end of the year if a monthly payment goes on."""
+def _expected_total(total: _Sum, limit: Statement, slot: Slot, today: date) -> float:
+    """Return a sum, or what it will be if a monthly payment goes on to the end of this year."""
+    last = total.rows[-1].day
+    is_running = last.year == limit.day.year == today.year and today - last <= _STILL_PAID
+    if total.amount > slot.amount or not (is_running and _OF_A_YEAR.search(limit.text)):
+        return total.amount
     months, amount = _regular(total)
-    return months * amount
+    return total.amount + months * amount
 
 
 def _regular(total: _Sum) -> tuple[int, float]:
@@ -151,18 +161,17 @@ def _amount_text(slot: Slot) -> str:
     return written(slot.amount) if is_plain else slot.value.text
 
 
-def _total_finding(total: _Sum, limit: Statement, slot: Slot) -> Finding:
+def _total_finding(total: _Sum, limit: Statement, slot: Slot, expected: float) -> Finding:
     most = slot.amount
     word = _LIMIT.search(limit.text)
     said = word["word"].lower() if word else ""
     what = next((name for key, name in _WORDING.items() if said.startswith(key)), "budget")
     days = sorted({row.day for row in total.rows if row.is_dated})
     when = f" ({insight_wording.day_after_day([days[0], days[-1]])})" if len(days) > 1 else ""
-    expected = _expected_total(total, limit)
     ahead = ""
     if expected > total.amount:
-        ahead = f"; at {written(_regular(total)[1])} a month they will be {written(expected)}"
-        ahead += f" at the end of {days[-1].year}"
+        ahead = f"; if it goes on at {written(_regular(total)[1])} a month, it will be "
+        ahead += f"{written(expected)} at the end of {days[-1].year}"
     headline = (
         f"{total.name}: {format_count(len(total.rows), 'entry', 'entries')} come to "
         f"{written(total.amount)}{when}{ahead}, over the {what} of {_amount_text(slot)} "
