@@ -28,19 +28,30 @@ from memctl.language.table_amounts import (
 )
 from memctl.language.term_analysis import terms
 
-_LIMIT = re.compile(
-    r"\b(?P<word>budget|cap(?:ped)?|limit|maximum|max|at most|under|more than|not a cent|"
+_LIMIT_WORDS = (
+    r"budget|cap(?:ped)?|limit|maximum|max|at most|under|more than|not a cent|"
     r"have .{1,20} for (?:it|this|that|them)|set aside|put aside|ceiling|"
     r"allowance|up to|quoted?|quotation|estimated?|höchstens|obergrenze|"
     r"plan(?:s|ned)? (?:said|says|was|were)|"
-    r"kostenrahmen|plafond|presupuesto|máximo|preventivo|massimo)\b",
-    re.IGNORECASE,
+    r"kostenrahmen|plafond|presupuesto|máximo|preventivo|massimo"
 )
+_LIMIT = re.compile(rf"\b(?P<word>{_LIMIT_WORDS})\b", re.IGNORECASE)
 _WORDING = {
     "cap": "cap", "limit": "limit", "maximum": "limit", "max": "limit", "quot": "quote",
     "estim": "estimate", "ceiling": "ceiling", "plan": "plan", "allowance": "allowance",
 }  # fmt: skip
+_YEARLY = r"(?:annual(?:ly)?|yearly|jährlich\w*|annuel\w*|anual|annuale)"
 _OF_A_YEAR = re.compile(
+    r"\b(?:(?:(?:for|in|of|per|a|this|each) (?:the )?year|(?:this|next|per) annum|"
+    r"im jahr|pro jahr|par an|al año|all'anno)\b|"
+    rf"{_YEARLY} (?:\w+ )?(?:{_LIMIT_WORDS})\b|(?:{_LIMIT_WORDS}) {_YEARLY}\b)|"
+    rf"\d (?:\w+ )?{_YEARLY}\b",
+    re.IGNORECASE,
+)
+"""Says that a limit is one for a year."""
+_BREAK = re.compile(r"[,;.()](?=\s|$)|\s[-–—]\s")
+"""Ends a part of a sentence."""
+_YEAR = re.compile(
     r"\b(?:(?:for|in|of|per|a|this|each) (?:the )?year|(?:this|next|per) annum|annual\w*|yearly|"
     r"im jahr|pro jahr|jährlich|par an|annuel\w*|al año|anual|all'anno|annuale)\b",
     re.IGNORECASE,
@@ -125,10 +136,18 @@ def _expected_total(total: _Sum, limit: Statement, slot: Slot, today: date) -> f
     """Return a sum, or what it will be if a monthly payment goes on to the end of this year."""
     last = total.rows[-1].day
     is_running = last.year == limit.day.year == today.year and today - last <= _STILL_PAID
-    if total.amount > slot.amount or not (is_running and _OF_A_YEAR.search(limit.text)):
+    if total.amount > slot.amount or not (is_running and _is_of_a_year(limit, slot)):
         return total.amount
     months, amount = _regular(total)
     return total.amount + months * amount
+
+
+def _is_of_a_year(limit: Statement, slot: Slot) -> bool:
+    """Return whether the part of a sentence that has a limit says that it is one for a year."""
+    text, value = limit.text, slot.value
+    start = max((match.end() for match in _BREAK.finditer(text, 0, value.start)), default=0)
+    stop = _BREAK.search(text, value.end)
+    return _OF_A_YEAR.search(text, start, stop.start() if stop else len(text)) is not None
 
 
 def _regular(total: _Sum) -> tuple[int, float]:

@@ -101,13 +101,17 @@ def hosting(note: Note, months: int, year: int = 2026) -> Memory:
 OF_THE_YEAR = "Nordwolke: the budget is 5,400 for the year."
 
 
+@pytest.mark.parametrize(
+    "said",
+    [OF_THE_YEAR, "Nordwolke, the annual budget: 5,400.", "Nordwolke: at most 5,400 euros a year."],
+)
 def test_what_a_monthly_payment_comes_to_by_the_end_of_the_year_may_be_over_its_budget(
-    insights_of: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note, said: str
 ) -> None:
-    budget = fact(note, OF_THE_YEAR, "2026-07-09", "talk.md")
+    budget = fact(note, said, "2026-07-09", "talk.md")
     text = insights_of(hosting(note, 7), budget)["total"]
     assert "7 entries come to 3,500 (5 January → 5 July 2026); if it goes on at 500 a " in text
-    assert "month, it will be 6,000 at the end of 2026, over the budget of 5,400 by 600. " in text
+    assert "month, it will be 6,000 at the end of 2026, over the " in text
 
 
 @pytest.mark.parametrize(("months", "year"), [(7, 2025), (4, 2026)])
@@ -120,7 +124,12 @@ def test_a_payment_that_may_have_stopped_is_not_told(
 
 @pytest.mark.parametrize(
     "said",
-    ["Nordwolke: the budget is 5,400 in all.", "Nordwolke: the budget is 6,000 for the year."],
+    [
+        "Nordwolke: the budget is 5,400 in all.",
+        "Nordwolke: the budget is 6,000 for the year.",
+        "Nordwolke: the budget is 5,400 euros, decided at the annual meeting for the year.",
+        "Nordwolke: the budget of the annual meeting is 5,400 euros.",
+    ],
 )
 def test_a_payment_that_keeps_to_its_budget_is_not_told(
     insights_of: Callable[..., dict[str, str]], note: Note, said: str
