@@ -58,6 +58,20 @@ _YEAR = re.compile(
 )
 """Says that a limit is one for a year."""
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_PARTY = re.compile(
+    r"who(?:m)?|what|payee|paid[ _]to|vendor|supplier|shop|store|merchant|seller|customer|client|"
+    r"item|purpose|description|details|wer|was|wofür|händler|lieferant|kund(?:e|in)|zweck|"
+    r"fournisseur|bénéficiaire|proveedor|concepto|fornitore|descrizione",
+    re.IGNORECASE,
+)
+"""A column that says for what or to whom the amount of a row is paid."""
+_STATE = re.compile(
+    r"value|worth|price|balance|portfolio|wert|preis|saldo|valeur|prix|valor|precio|valore|prezzo",
+    re.IGNORECASE,
+)
+"""In the name of a column or a table of states of something, which can't be added up."""
+_MARK = re.compile(r"[€£$]|(?<![^\W_])(?:eur|gbp|usd|chf)(?![^\W_])", re.IGNORECASE)
+"""The currency in the name of a column."""
 _FEWEST_ROWS = 2
 _MOST_GROUPS = 0.5
 """Values of a column that groups rows, as a share of its rows."""
@@ -249,10 +263,10 @@ def _sum(
 
 
 def find_years(found: Sequence[Statement], _: StemWeights) -> list[Finding]:
-    """Return what tables come to in each of several years."""
+    """Return what tables of payments come to in each of several years."""
     findings: list[Finding | None] = []
     for rows in tables(found):
-        column = amount_column([row.cells for row in rows])
+        column = _paid_column(rows)
         parts: dict[str, list[Statement]] = defaultdict(list)
         for row in rows if column else ():
             if number(row.cells.get(column, "")) and any(map(date_spans, row.cells.values())):
@@ -261,13 +275,22 @@ def find_years(found: Sequence[Statement], _: StemWeights) -> list[Finding]:
     return [finding for finding in findings if finding]
 
 
+def _paid_column(rows: Sequence[Statement]) -> str:
+    """Return the column of what was paid; "" where rows are readings, prices or balances."""
+    cells = [row.cells for row in rows]
+    column = amount_column(cells)
+    is_paid = any(_PARTY.fullmatch(name) for name in column_names(cells))
+    return "" if not is_paid or _STATE.search(f"{column} {rows[0].memory.title}") else column
+
+
 def _years_finding(rows: Sequence[Statement], column: str) -> Finding | None:
     """Return the finding of sums of years; None if they can't be compared or added up."""
 
     def amount(row: Statement) -> float:
         return number(row.cells[column])
 
-    if len(currencies([row.cells for row in rows], column)) > 1 or min(map(amount, rows)) < 0:
+    marks = currencies([row.cells for row in rows], column) or set(_MARK.findall(column)[:1])
+    if len(marks) > 1 or min(map(amount, rows)) < 0:
         return None
     years: dict[int, list[Statement]] = defaultdict(list)
     for row in sorted(rows, key=lambda each: each.day):
@@ -279,17 +302,18 @@ def _years_finding(rows: Sequence[Statement], column: str) -> Finding | None:
     }
     if len(whole) < 2 or len(whole) < len(years):
         return None
+    mark = "".join(marks)
+    before, after = ("", f" {mark.upper()}") if mark.isalpha() else (mark, "")
     said = [
-        f"{written(sum(map(amount, own)))} in {year} "
-        f"({format_count(len(own), 'entry', 'entries')}, the last on "
-        f"{insight_wording.day(own[-1].day)})"
+        f"{len(own)} entries of {year} come to {before}{written(sum(map(amount, own)))}{after} "
+        f"(the last on {insight_wording.day(own[-1].day)})"
         for year, own in whole.items()
     ]
     title = rows[0].memory.title
     return Finding(
         kind="total",
         title=f"{title}, by year",
-        headline=f"{title} come to {insight_wording.join_items(said)}.",
+        headline=f"{title}: {insight_wording.join_items(said)}.",
         evidence=tuple(
             max(own, key=lambda row: number(row.cells[column])) for own in whole.values()
         ),

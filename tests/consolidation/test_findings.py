@@ -147,11 +147,33 @@ def test_a_table_of_two_years_tells_what_each_came_to(
     ]
     table = replace(note("\n".join(lines), "2025-10-01", "costs.csv"), row=1, title="boat costs")
     assert insights_of(table)["total"].startswith(
-        "Boat costs come to 500 in 2024 (5 entries, the last on 4 September 2024) and 600 in 2025 "
+        "Boat costs: 5 entries of 2024 come to £500 (the last on 4 September 2024) and 5 entries "
+        "of 2025 come to £600 (the last on 4 September 2025). "
     )
     mixed = replace(table, text=table.text.replace("£: 120", "£: 120; currency: EUR"))
     part = replace(table, text="\n".join(lines[:7]))
     assert "total" not in insights_of(mixed) | insights_of(part)
+
+
+@pytest.mark.parametrize(
+    ("title", "cells"),
+    [
+        ("sensor", "sensor: cellar; value: {}"),
+        ("net worth", "what: all accounts; amount: {}"),
+        ("savings", "account: giro; amount: {}"),
+        ("shares", "what: Orion; price: {}"),
+    ],
+)
+def test_what_is_no_payment_is_not_added_up_by_year(
+    insights_of: Callable[..., dict[str, str]], note: Note, title: str, cells: str
+) -> None:
+    lines = [
+        f"date: {year}-{month:02}-04; {cells.format(year + month)}"
+        for year in (2024, 2025)
+        for month in (1, 3, 5, 7, 9)
+    ]
+    table = replace(note("\n".join(lines), "2025-10-01", "table.csv"), row=1, title=title)
+    assert "total" not in insights_of(table)
 
 
 PRICES = (
