@@ -72,6 +72,10 @@ _STATE = re.compile(
 """In the name of a column or a table of states of something, which can't be added up."""
 _MARK = re.compile(r"[€£$]|(?<![^\W_])(?:eur|gbp|usd|chf)(?![^\W_])", re.IGNORECASE)
 """The currency in the name of a column."""
+_VERSION = re.compile(
+    r"\b(?:19|20)\d\d\b|(?<![^\W_])(?:v|ver|version|rev|revision)[. ]?\d+\b", re.IGNORECASE
+)
+"""In the title of a list: its year or version."""
 _FEWEST_ROWS = 2
 _MOST_GROUPS = 0.5
 """Values of a column that groups rows, as a share of its rows."""
@@ -330,22 +334,45 @@ Entries = Mapping[tuple[str, ...], Statement]
 
 def find_new_prices(found: Sequence[Statement], _: StemWeights) -> list[Finding]:
     """Return what differs between two lists of the same things, such as the prices of two years."""
-    alike: dict[tuple[str, str, frozenset[str]], list[Sequence[Statement]]] = defaultdict(list)
+    alike: dict[tuple[object, ...], list[Sequence[Statement]]] = defaultdict(list)
     for rows in tables(found):
         names = column_names([row.cells for row in rows])
-        alike[rows[0].memory.namespace, names[0], frozenset(names)].append(rows)
+        title = _name_and_version(rows)[0]
+        alike[rows[0].memory.namespace, title, names[0], frozenset(names)].append(rows)
     findings = []
     for lists in alike.values():
         for earlier, later in pairwise(sorted(lists, key=_age)):
-            if _age(earlier) != _age(later) and (finding := _prices_finding(earlier, later)):
+            is_other = _name_and_version(earlier) != _name_and_version(later)
+            if is_other and (finding := _prices_finding(earlier, later)):
                 findings.append(finding)
     return findings
 
 
-def _age(rows: Sequence[Statement]) -> tuple[str, str]:
-    """Return by what lists of the same things are in order: the year of their names, their day."""
-    year = _YEAR.search(rows[0].memory.title)
-    return year.group() if year else "", rows[0].day.isoformat()
+def _name_and_version(rows: Sequence[Statement]) -> tuple[str, str]:
+    """Return the title of a list without its date, year or version, and these."""
+    title = rows[0].memory.title
+    spans = date_spans(title)
+    found = [(each.start, each.end) for each in spans] or [
+        match.span() for match in _VERSION.finditer(title)
+    ]
+    name, said, at = "", "", 0
+    for start, end in found:
+        name, said, at = name + title[at:start], f"{said} {title[start:end]}", end
+    iso = " ".join(each.iso for each in spans)
+    return " ".join(re.findall(r"\w+", (name + title[at:]).casefold())), iso or said.strip()
+
+
+def _age(rows: Sequence[Statement]) -> tuple[str, int, str]:
+    """Return by what lists of the same things are in order: year, version, day."""
+    _, version = _name_and_version(rows)
+    year = _YEAR.search(version)
+    number = re.search(r"\d+", version)
+    is_version = number is not None and year is None
+    return (
+        version if year else "",
+        int(number.group()) if number and is_version else 0,
+        rows[0].day.isoformat(),
+    )
 
 
 def _prices_finding(earlier: Sequence[Statement], later: Sequence[Statement]) -> Finding | None:
@@ -357,7 +384,7 @@ def _prices_finding(earlier: Sequence[Statement], later: Sequence[Statement]) ->
     changes = [
         (name, change)
         for name in common
-        if (change := _changed_number(old[name].cells, new[name].cells))
+        if (change := _changed_numbers(old[name].cells, new[name].cells))
     ]
     if not changes:
         return None
@@ -365,15 +392,29 @@ def _prices_finding(earlier: Sequence[Statement], later: Sequence[Statement]) ->
     more = f" and {len(changes) - _MOST_NAMED} more" if len(changes) > _MOST_NAMED else ""
     one, other = (insight_wording.source(rows[0].memory) for rows in (earlier, later))
     title = later[0].memory.title
+    only = [
+        f"; {word}: {_named(names)}"
+        for word, names in (
+            ("new", [name for name in new if name not in old]),
+            ("gone", [name for name in old if name not in new]),
+        )
+        if names
+    ]
     return Finding(
         kind="change",
         title=f"{title}, what is new",
-        headline=f"{len(changes)} of {len(common)} entries differ between {one} and {other}: "
-        f"{named}{more}.",
+        headline=f"{len(changes)} of {len(common)} entries that both have differ in numbers "
+        f"between {one} and {other}: {named}{more}{''.join(only)}.",
         evidence=tuple(each[changes[0][0]] for each in (old, new)),
         about=" ".join(["prices", *sorted(terms(title))]),
         strength=_OF_TABLE_STRENGTH,
     )
+
+
+def _named(names: Sequence[tuple[str, ...]]) -> str:
+    more = [f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
+    shown = [" ".join(name) for name in names[:_MOST_NAMED]]
+    return insight_wording.join_items([*shown, *more])
 
 
 def _entries(rows: Sequence[Statement]) -> Entries:
@@ -387,14 +428,11 @@ def _entries(rows: Sequence[Statement]) -> Entries:
     }
 
 
-def _changed_number(old: Cells, new: Cells) -> str:
-    """Return the first number that differs, "3.90 → 4.20"; "" if none does."""
+def _changed_numbers(old: Cells, new: Cells) -> str:
+    """Return the numbers that differ, "3.90 → 4.20, 2 → 3"; "" if none does."""
     both = ((old[name], new[name]) for name in new if name in old)
-    return next(
-        (
-            f"{one} → {other}"
-            for one, other in both
-            if is_number(one) and is_number(other) and number(one) != number(other)
-        ),
-        "",
+    return ", ".join(
+        f"{one} → {other}"
+        for one, other in both
+        if is_number(one) and is_number(other) and number(one) != number(other)
     )

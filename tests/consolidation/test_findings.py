@@ -185,20 +185,40 @@ PRICES = (
 )
 
 
+def price_lists(note: Note, one: str, other: str) -> list[Memory]:
+    """Two lists with titles, of which the second has other prices, a new and a missing entry."""
+    texts = (
+        "\n".join((*PRICES, "item: bun; price: 1.10")).format("large", "3.90"),
+        "\n".join((*PRICES, "item: bagel; price: 1.20")).format("large", "4.20"),
+    )
+    days = ("2025-01-02", "2025-01-01")
+    return [
+        replace(note(text, day, f"{title}.csv"), row=1, title=title)
+        for text, day, title in zip(texts, days, (one, other), strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("prices 2024", "prices 2025"),
+        ("prices v9", "prices v10"),
+        ("prices Feb 2025", "prices Sept 2025"),
+    ],
+)
 def test_two_lists_of_prices_tell_what_is_new(
+    insights_of: Callable[..., dict[str, str]], note: Note, one: str, other: str
+) -> None:
+    assert insights_of(*price_lists(note, one, other))["change"].startswith(
+        f"1 of 5 entries that both have differ in numbers between {one}.csv and {other}.csv: "
+        "sourdough 3.90 → 4.20; new: bagel; gone: bun. "
+    )
+
+
+def test_lists_of_two_shops_are_no_change(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
-    lists = [
-        replace(
-            note("\n".join(PRICES).format("large", price), day, f"prices {year}.csv"),
-            row=1,
-            title=f"prices {year}",
-        )
-        for price, day, year in (("3.90", "2025-01-02", 2024), ("4.20", "2025-01-01", 2025))
-    ]
-    assert insights_of(*lists)["change"].startswith(
-        "1 of 5 entries differ between prices 2024.csv and prices 2025.csv: sourdough 3.90 → 4.20. "
-    )
+    assert "change" not in insights_of(*price_lists(note, "bakery north", "bakery south"))
 
 
 def test_what_happens_on_three_days_is_told_with_what_is_the_same(
