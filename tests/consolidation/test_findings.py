@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from memctl.consolidation.statements import StemWeights, slots_of
+from memctl.consolidation import changes
+from memctl.consolidation.changes import differing_pairs
+from memctl.consolidation.statements import StemWeights, slots_of, statements
 from memctl.records import Memory
 
 Note = Callable[..., Memory]
@@ -369,6 +371,28 @@ def test_a_price_that_a_closely_related_sentence_replaces_has_changed(
         fact(note, "Visitor vouchers go to £16 a book.", "2025-01-16", "minutes.txt"),
     )["change"]
     assert "went from £14 to £16 (1 April 2024 → 16 January 2025). " in text
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Front brake pads for the van cost £40.", "Rear brake pads for the van cost £48."),
+        ("The Vexham deposit is £900.", "The Vexham rent is £450."),
+        ("The small mower costs £300 to hire.", "The large mower costs £420 to hire."),
+        ("The winter price of the hall is £30.", "The summer price of the hall is £42."),
+    ],
+)
+def test_a_price_of_something_else_is_not_surely_a_change(
+    note: Note, first: str, second: str
+) -> None:
+    notes = fact(note, first, "2024-04-01", "a.md"), fact(note, second, "2025-01-16", "b.md")
+    found = statements(notes)
+    [pair] = [
+        pair
+        for pair in differing_pairs(found, StemWeights(found))
+        if pair.earlier is not pair.later
+    ]
+    assert changes._has_replaced_word(pair)
 
 
 def test_a_stay_from_one_day_to_another_is_no_change(
