@@ -23,11 +23,13 @@ from memctl.consolidation.statements import (
     Slot,
     Statement,
     StemWeights,
+    calendar_stems,
     relatedness,
     slots_of,
 )
 from memctl.language.sentence_values import CHANGE_WORDS, Value
 from memctl.language.table_amounts import Cells, amount_column, is_number
+from memctl.language.word_lists import words_of_all
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
 from memctl.search.answering.extractive_answer import CHANGE_PHRASE
 
@@ -683,9 +685,35 @@ def _is_surely_one_thing(pair: Pair) -> bool:
         return False
     if kinds == {"quantity"} and not CHANGE_WORDS.search(pair.later.text):
         return False
-    if kinds not in ({"date"}, {"money"}, {"quantity"}):
+    if kinds not in ({"date"}, {"money"}, {"quantity"}) or _has_replaced_word(pair):
         return False
     return relatedness(pair.earlier, pair.later) >= _SURE_RELATEDNESS
+
+
+def _has_replaced_word(pair: Pair) -> bool:
+    """Return whether two statements have different words beside a word of what the value is of.
+
+    "Front brake pads" and "rear brake pads" are two things; "new price" and "price" are one.
+    """
+    heads = pair.difference.head | pair.shared_stems
+    one, other = pair.earlier, pair.later
+    mine, theirs = _words_beside(one, heads), _words_beside(other, heads)
+    return any(
+        bool(mine[place] - other.context) and bool(theirs[place] - one.context)
+        for place in mine.keys() & theirs.keys()
+    )
+
+
+def _words_beside(statement: Statement, heads: frozenset[str]) -> dict[tuple[str, int], set[str]]:
+    """Return the stems of the content words before (-1) and after (1) each of some stems."""
+    beside: dict[tuple[str, int], set[str]] = defaultdict(set)
+    for pair in pairwise(statement.words):
+        for (word, own), (_, heading), side in ((pair[0], pair[1], -1), (pair[1], pair[0], 1)):
+            if word.lower() in words_of_all("stop_words") or CHANGE_WORDS.fullmatch(word):
+                continue
+            for stem in heading & heads:
+                beside[stem, side] |= own - heads - calendar_stems()
+    return beside
 
 
 def _fluctuates(said: Sequence[_ValueMention]) -> bool:

@@ -49,8 +49,7 @@ if TYPE_CHECKING:
 Clock = Callable[[], datetime]
 
 _FINDERS = (
-    find_changes, find_totals, find_years, find_new_prices, find_payments, find_open,
-    find_recurrences,
+    find_changes, find_years, find_new_prices, find_payments, find_open, find_recurrences,
 )  # fmt: skip
 _ALWAYS, _DOCUMENTS_EACH, _MOST = 3, 4, 16
 """Insights that are always made, documents for one more, and the most of all."""
@@ -224,6 +223,7 @@ def find_insights(snapshot: Snapshot, now: datetime) -> list[Draft]:
     found = read_statements(snapshot, now)
     weights = StemWeights(found)
     findings = [finding for find in _FINDERS for finding in find(found, weights)]
+    findings += find_totals(found, weights, now.date())
     findings += find_bridges(found, weights, _names(snapshot, found))
     findings = [finding for finding in findings if finding.strength >= LEAST_STRENGTH]
     room = min(_ALWAYS + len({each.document for each in found}) // _DOCUMENTS_EACH, _MOST)

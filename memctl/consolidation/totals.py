@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import date, timedelta
 from itertools import pairwise
 
 from msgspec import Struct
@@ -28,25 +28,54 @@ from memctl.language.table_amounts import (
 )
 from memctl.language.term_analysis import terms
 
-_LIMIT = re.compile(
-    r"\b(?P<word>budget|cap(?:ped)?|limit|maximum|max|at most|under|more than|not a cent|"
+_LIMIT_WORDS = (
+    r"budget|cap(?:ped)?|limit|maximum|max|at most|under|more than|not a cent|"
     r"have .{1,20} for (?:it|this|that|them)|set aside|put aside|ceiling|"
     r"allowance|up to|quoted?|quotation|estimated?|höchstens|obergrenze|"
     r"plan(?:s|ned)? (?:said|says|was|were)|"
-    r"kostenrahmen|plafond|presupuesto|máximo|preventivo|massimo)\b",
-    re.IGNORECASE,
+    r"kostenrahmen|plafond|presupuesto|máximo|preventivo|massimo"
 )
+_LIMIT = re.compile(rf"\b(?P<word>{_LIMIT_WORDS})\b", re.IGNORECASE)
 _WORDING = {
     "cap": "cap", "limit": "limit", "maximum": "limit", "max": "limit", "quot": "quote",
     "estim": "estimate", "ceiling": "ceiling", "plan": "plan", "allowance": "allowance",
 }  # fmt: skip
+_YEARLY = r"(?:annual(?:ly)?|yearly|jährlich\w*|annuel\w*|anual|annuale)"
 _OF_A_YEAR = re.compile(
+    r"\b(?:(?:(?:for|in|of|per|a|this|each) (?:the )?year|(?:this|next|per) annum|"
+    r"im jahr|pro jahr|par an|al año|all'anno)\b|"
+    rf"{_YEARLY} (?:\w+ )?(?:{_LIMIT_WORDS})\b|(?:{_LIMIT_WORDS}) {_YEARLY}\b)|"
+    rf"\d (?:\w+ )?{_YEARLY}\b",
+    re.IGNORECASE,
+)
+"""Says that a limit is one for a year."""
+_BREAK = re.compile(r"[,;.()](?=\s|$)|\s[-–—]\s")
+"""Ends a part of a sentence."""
+_YEAR = re.compile(
     r"\b(?:(?:for|in|of|per|a|this|each) (?:the )?year|(?:this|next|per) annum|annual\w*|yearly|"
     r"im jahr|pro jahr|jährlich|par an|annuel\w*|al año|anual|all'anno|annuale)\b",
     re.IGNORECASE,
 )
 """Says that a limit is one for a year."""
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_PARTY = re.compile(
+    r"who(?:m)?|what|payee|paid[ _]to|vendor|supplier|shop|store|merchant|seller|customer|client|"
+    r"item|purpose|description|details|wer|was|wofür|händler|lieferant|kund(?:e|in)|zweck|"
+    r"fournisseur|bénéficiaire|proveedor|concepto|fornitore|descrizione",
+    re.IGNORECASE,
+)
+"""A column that says for what or to whom the amount of a row is paid."""
+_STATE = re.compile(
+    r"value|worth|price|balance|portfolio|wert|preis|saldo|valeur|prix|valor|precio|valore|prezzo",
+    re.IGNORECASE,
+)
+"""In the name of a column or a table of states of something, which can't be added up."""
+_MARK = re.compile(r"[€£$]|(?<![^\W_])(?:eur|gbp|usd|chf)(?![^\W_])", re.IGNORECASE)
+"""The currency in the name of a column."""
+_VERSION = re.compile(
+    r"\b(?:19|20)\d\d\b|(?<![^\W_])(?:v|ver|version|rev|revision)[. ]?\d+\b", re.IGNORECASE
+)
+"""In the title of a list: its year or version."""
 _FEWEST_ROWS = 2
 _MOST_GROUPS = 0.5
 """Values of a column that groups rows, as a share of its rows."""
@@ -54,6 +83,8 @@ _LEAST_TITLE, _SHARE_OF_TITLE = 1.2, 0.25
 """Weight of what the title of a table and a limit share, and its share of the title's weight."""
 _REGULAR_MONTHS = 3
 """Months in a row with the same payment, after which it is taken to be paid each month."""
+_STILL_PAID = timedelta(days=62)
+"""A monthly payment that is older than two months may have stopped."""
 _LEAST_OF_YEAR = 5
 """Rows of a year whose sum is compared with that of the next one, which also span a part of it."""
 _LEAST_SPAN = timedelta(days=150)
@@ -78,8 +109,8 @@ class _Sum(Struct, frozen=True):
     is_whole: bool
 
 
-def find_totals(found: Sequence[Statement], weights: StemWeights) -> list[Finding]:
-    """Return the sums that are over a limit, the farthest first."""
+def find_totals(found: Sequence[Statement], weights: StemWeights, today: date) -> list[Finding]:
+    """Return the sums that are over a limit, or will be this year if a payment goes on."""
     limits = [
         each for each in found if not (each.is_row or each.is_question) and _LIMIT.search(each.text)
     ]
@@ -88,19 +119,29 @@ def find_totals(found: Sequence[Statement], weights: StemWeights) -> list[Findin
         for total in _sums(rows):
             title = frozenset(terms(_YEAR.sub(" ", rows[0].memory.title)))
             over = [
-                (_fits(total, title, each, weights), each.day, _nearness(slot, each), slot, each)
+                (
+                    _fits(total, title, each, weights),
+                    each.day,
+                    _nearness(slot, each),
+                    slot,
+                    each,
+                    expected,
+                )
                 for each in limits
                 for slot in each.slots
                 if slot.value.kind in ("money", "number")
-                and slot.amount < _expected_total(total, each) <= _LARGEST * slot.amount
+                and (expected := _expected_total(total, each, slot, today)) > slot.amount
+                and expected <= _LARGEST * slot.amount
             ]
-            fit, _, _, slot, limit = max(over, key=lambda item: item[:3], default=_NO_LIMIT)
+            fit, _, _, slot, limit, expected = max(
+                over, key=lambda item: item[:3], default=_NO_LIMIT
+            )
             if fit and slot and limit:
-                findings.append(_total_finding(total, limit, slot))
+                findings.append(_total_finding(total, limit, slot, expected))
     return findings
 
 
-_NO_LIMIT = (0.0, None, 0, None, None)
+_NO_LIMIT = (0.0, None, 0, None, None, 0.0)
 
 
 def _nearness(slot: Slot, limit: Statement) -> int:
@@ -109,16 +150,22 @@ def _nearness(slot: Slot, limit: Statement) -> int:
     return -min(abs(slot.value.start - at) for at in said.span()) if said else 0
 
 
-def _expected_total(total: _Sum, limit: Statement) -> float:
-    """Return what a sum will be at the end of the period of a limit."""
-    is_of_year = total.rows[-1].day.year == limit.day.year and _OF_A_YEAR.search(limit.text)
-    return total.amount + _to_come(total) if is_of_year else total.amount
-
-
-def _to_come(total: _Sum) -> float:
-    """Return what will be added by the end of the year if a monthly payment goes on."""
+def _expected_total(total: _Sum, limit: Statement, slot: Slot, today: date) -> float:
+    """Return a sum, or what it will be if a monthly payment goes on to the end of this year."""
+    last = total.rows[-1].day
+    is_running = last.year == limit.day.year == today.year and today - last <= _STILL_PAID
+    if total.amount > slot.amount or not (is_running and _is_of_a_year(limit, slot)):
+        return total.amount
     months, amount = _regular(total)
-    return months * amount
+    return total.amount + months * amount
+
+
+def _is_of_a_year(limit: Statement, slot: Slot) -> bool:
+    """Return whether the part of a sentence that has a limit says that it is one for a year."""
+    text, value = limit.text, slot.value
+    start = max((match.end() for match in _BREAK.finditer(text, 0, value.start)), default=0)
+    stop = _BREAK.search(text, value.end)
+    return _OF_A_YEAR.search(text, start, stop.start() if stop else len(text)) is not None
 
 
 def _regular(total: _Sum) -> tuple[int, float]:
@@ -151,18 +198,17 @@ def _amount_text(slot: Slot) -> str:
     return written(slot.amount) if is_plain else slot.value.text
 
 
-def _total_finding(total: _Sum, limit: Statement, slot: Slot) -> Finding:
+def _total_finding(total: _Sum, limit: Statement, slot: Slot, expected: float) -> Finding:
     most = slot.amount
     word = _LIMIT.search(limit.text)
     said = word["word"].lower() if word else ""
     what = next((name for key, name in _WORDING.items() if said.startswith(key)), "budget")
     days = sorted({row.day for row in total.rows if row.is_dated})
     when = f" ({insight_wording.day_after_day([days[0], days[-1]])})" if len(days) > 1 else ""
-    expected = _expected_total(total, limit)
     ahead = ""
     if expected > total.amount:
-        ahead = f"; at {written(_regular(total)[1])} a month they will be {written(expected)}"
-        ahead += f" at the end of {days[-1].year}"
+        ahead = f"; if it goes on at {written(_regular(total)[1])} a month, it will be "
+        ahead += f"{written(expected)} at the end of {days[-1].year}"
     headline = (
         f"{total.name}: {format_count(len(total.rows), 'entry', 'entries')} come to "
         f"{written(total.amount)}{when}{ahead}, over the {what} of {_amount_text(slot)} "
@@ -221,10 +267,10 @@ def _sum(
 
 
 def find_years(found: Sequence[Statement], _: StemWeights) -> list[Finding]:
-    """Return what tables come to in each of several years."""
+    """Return what tables of payments come to in each of several years."""
     findings: list[Finding | None] = []
     for rows in tables(found):
-        column = amount_column([row.cells for row in rows])
+        column = _paid_column(rows)
         parts: dict[str, list[Statement]] = defaultdict(list)
         for row in rows if column else ():
             if number(row.cells.get(column, "")) and any(map(date_spans, row.cells.values())):
@@ -233,13 +279,22 @@ def find_years(found: Sequence[Statement], _: StemWeights) -> list[Finding]:
     return [finding for finding in findings if finding]
 
 
+def _paid_column(rows: Sequence[Statement]) -> str:
+    """Return the column of what was paid; "" where rows are readings, prices or balances."""
+    cells = [row.cells for row in rows]
+    column = amount_column(cells)
+    is_paid = any(_PARTY.fullmatch(name) for name in column_names(cells))
+    return "" if not is_paid or _STATE.search(f"{column} {rows[0].memory.title}") else column
+
+
 def _years_finding(rows: Sequence[Statement], column: str) -> Finding | None:
     """Return the finding of sums of years; None if they can't be compared or added up."""
 
     def amount(row: Statement) -> float:
         return number(row.cells[column])
 
-    if len(currencies([row.cells for row in rows], column)) > 1 or min(map(amount, rows)) < 0:
+    marks = currencies([row.cells for row in rows], column) or set(_MARK.findall(column)[:1])
+    if len(marks) > 1 or min(map(amount, rows)) < 0:
         return None
     years: dict[int, list[Statement]] = defaultdict(list)
     for row in sorted(rows, key=lambda each: each.day):
@@ -251,17 +306,18 @@ def _years_finding(rows: Sequence[Statement], column: str) -> Finding | None:
     }
     if len(whole) < 2 or len(whole) < len(years):
         return None
+    mark = "".join(marks)
+    before, after = ("", f" {mark.upper()}") if mark.isalpha() else (mark, "")
     said = [
-        f"{written(sum(map(amount, own)))} in {year} "
-        f"({format_count(len(own), 'entry', 'entries')}, the last on "
-        f"{insight_wording.day(own[-1].day)})"
+        f"{len(own)} entries of {year} come to {before}{written(sum(map(amount, own)))}{after} "
+        f"(the last on {insight_wording.day(own[-1].day)})"
         for year, own in whole.items()
     ]
     title = rows[0].memory.title
     return Finding(
         kind="total",
         title=f"{title}, by year",
-        headline=f"{title} come to {insight_wording.join_items(said)}.",
+        headline=f"{title}: {insight_wording.join_items(said)}.",
         evidence=tuple(
             max(own, key=lambda row: number(row.cells[column])) for own in whole.values()
         ),
@@ -278,22 +334,45 @@ Entries = Mapping[tuple[str, ...], Statement]
 
 def find_new_prices(found: Sequence[Statement], _: StemWeights) -> list[Finding]:
     """Return what differs between two lists of the same things, such as the prices of two years."""
-    alike: dict[tuple[str, str, frozenset[str]], list[Sequence[Statement]]] = defaultdict(list)
+    alike: dict[tuple[object, ...], list[Sequence[Statement]]] = defaultdict(list)
     for rows in tables(found):
         names = column_names([row.cells for row in rows])
-        alike[rows[0].memory.namespace, names[0], frozenset(names)].append(rows)
+        title = _name_and_version(rows)[0]
+        alike[rows[0].memory.namespace, title, names[0], frozenset(names)].append(rows)
     findings = []
     for lists in alike.values():
         for earlier, later in pairwise(sorted(lists, key=_age)):
-            if _age(earlier) != _age(later) and (finding := _prices_finding(earlier, later)):
+            is_other = _name_and_version(earlier) != _name_and_version(later)
+            if is_other and (finding := _prices_finding(earlier, later)):
                 findings.append(finding)
     return findings
 
 
-def _age(rows: Sequence[Statement]) -> tuple[str, str]:
-    """Return by what lists of the same things are in order: the year of their names, their day."""
-    year = _YEAR.search(rows[0].memory.title)
-    return year.group() if year else "", rows[0].day.isoformat()
+def _name_and_version(rows: Sequence[Statement]) -> tuple[str, str]:
+    """Return the title of a list without its date, year or version, and these."""
+    title = rows[0].memory.title
+    spans = date_spans(title)
+    found = [(each.start, each.end) for each in spans] or [
+        match.span() for match in _VERSION.finditer(title)
+    ]
+    name, said, at = "", "", 0
+    for start, end in found:
+        name, said, at = name + title[at:start], f"{said} {title[start:end]}", end
+    iso = " ".join(each.iso for each in spans)
+    return " ".join(re.findall(r"\w+", (name + title[at:]).casefold())), iso or said.strip()
+
+
+def _age(rows: Sequence[Statement]) -> tuple[str, int, str]:
+    """Return by what lists of the same things are in order: year, version, day."""
+    _, version = _name_and_version(rows)
+    year = _YEAR.search(version)
+    number = re.search(r"\d+", version)
+    is_version = number is not None and year is None
+    return (
+        version if year else "",
+        int(number.group()) if number and is_version else 0,
+        rows[0].day.isoformat(),
+    )
 
 
 def _prices_finding(earlier: Sequence[Statement], later: Sequence[Statement]) -> Finding | None:
@@ -305,7 +384,7 @@ def _prices_finding(earlier: Sequence[Statement], later: Sequence[Statement]) ->
     changes = [
         (name, change)
         for name in common
-        if (change := _changed_number(old[name].cells, new[name].cells))
+        if (change := _changed_numbers(old[name].cells, new[name].cells))
     ]
     if not changes:
         return None
@@ -313,15 +392,29 @@ def _prices_finding(earlier: Sequence[Statement], later: Sequence[Statement]) ->
     more = f" and {len(changes) - _MOST_NAMED} more" if len(changes) > _MOST_NAMED else ""
     one, other = (insight_wording.source(rows[0].memory) for rows in (earlier, later))
     title = later[0].memory.title
+    only = [
+        f"; {word}: {_named(names)}"
+        for word, names in (
+            ("new", [name for name in new if name not in old]),
+            ("gone", [name for name in old if name not in new]),
+        )
+        if names
+    ]
     return Finding(
         kind="change",
         title=f"{title}, what is new",
-        headline=f"{len(changes)} of {len(common)} entries differ between {one} and {other}: "
-        f"{named}{more}.",
+        headline=f"{len(changes)} of {len(common)} entries that both have differ in numbers "
+        f"between {one} and {other}: {named}{more}{''.join(only)}.",
         evidence=tuple(each[changes[0][0]] for each in (old, new)),
         about=" ".join(["prices", *sorted(terms(title))]),
         strength=_OF_TABLE_STRENGTH,
     )
+
+
+def _named(names: Sequence[tuple[str, ...]]) -> str:
+    more = [f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
+    shown = [" ".join(name) for name in names[:_MOST_NAMED]]
+    return insight_wording.join_items([*shown, *more])
 
 
 def _entries(rows: Sequence[Statement]) -> Entries:
@@ -335,14 +428,11 @@ def _entries(rows: Sequence[Statement]) -> Entries:
     }
 
 
-def _changed_number(old: Cells, new: Cells) -> str:
-    """Return the first number that differs, "3.90 → 4.20"; "" if none does."""
+def _changed_numbers(old: Cells, new: Cells) -> str:
+    """Return the numbers that differ, "3.90 → 4.20, 2 → 3"; "" if none does."""
     both = ((old[name], new[name]) for name in new if name in old)
-    return next(
-        (
-            f"{one} → {other}"
-            for one, other in both
-            if is_number(one) and is_number(other) and number(one) != number(other)
-        ),
-        "",
+    return ", ".join(
+        f"{one} → {other}"
+        for one, other in both
+        if is_number(one) and is_number(other) and number(one) != number(other)
     )

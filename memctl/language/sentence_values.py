@@ -6,6 +6,7 @@ Values are found by form alone and compared by what they may mean, so that ``1,2
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Literal
@@ -69,8 +70,8 @@ _CURRENCIES = {
 _CURRENCY = "|".join(re.escape(name) for name in sorted(_CURRENCIES, key=len, reverse=True))
 
 _ONES = (
-    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
-    "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+    *numerals("en"), "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen",
+    "nineteen",
 )  # fmt: skip
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _NUMERALS = {
@@ -78,9 +79,18 @@ _NUMERALS = {
     **{word: 10 * number for number, word in enumerate(_TENS, 2)},
     "a": 1,
 }
-_SCALES = {"hundred": 100.0, "thousand": 1e3, "grand": 1e3, "million": 1e6}
+_SCALES = {"hundred": 100.0, "thousand": 1e3, "grand": 1e3, "million": 1e6, "billion": 1e9}
+_GRAND = r"grand(?=\W*$|[,.;:!?)]|\s(?:a|at|by|for|from|in|on|to)\b)"
+"""No piano."""
 _NUMERAL = rf"(?:(?:{'|'.join(_TENS)})(?:[- ](?:{'|'.join(_ONES[:9])}))?|{'|'.join(_ONES)})"
-_SPELLED = rf"(?:a|{_NUMERAL})(?:\s(?:{'|'.join(_SCALES)})(?:(?:\sand)?\s{_NUMERAL}\b)?)+"
+_SCALE = "|".join(_GRAND if name == "grand" else name for name in _SCALES)
+_SPELLED = rf"(?:a|{_NUMERAL})(?:\s(?:{_SCALE})(?:(?:\sand)?\s{_NUMERAL}\b)?)+"
+_PART_OF = lazy_regex(
+    rf"(?:\b(?:half|(?:quarter|third|fifth|tenth)s?)(?:\sof)?|\bpoint(?:\s{_NUMERAL})*)\s+$",
+    re.IGNORECASE,
+)
+"""Stands before an amount in words that is only part of what is said: "half a million"."""
+_AND_A_PART = lazy_regex(r"\s+(?:and\s+a\s+(?:half|quarter|third)|point)\b", re.IGNORECASE)
 
 _VALUE = lazy_regex(
     rf"""(?<![\w.,/-])(?:
@@ -195,20 +205,29 @@ def _quantity(match: re.Match[str], written: str, unit: str) -> Value | None:
 
 def _spelled(match: re.Match[str], words: str, currency: str | None) -> Value | None:
     """Return an amount in words; one without a currency is a mere count below a thousand."""
-    amount: list[Reading] = [(_spelled_number(words),)]
+    number = _spelled_number(words)
+    if not number or _PART_OF.search(match.string[: match.start()]):
+        return None
+    if _AND_A_PART.match(match.string, match.end("spelled")):
+        return None
+    amount: list[Reading] = [(number,)]
     if currency:
         return _make_value(match, "money", amount, _CURRENCIES[currency.lower()])
-    is_count = words.lower().startswith("a ") or (amount[0][0] or 0) < _SCALES["thousand"]
+    is_count = words.lower().startswith("a ") or number < _SCALES["thousand"]
     return None if is_count else _make_value(match, "number", amount)
 
 
 def _spelled_number(words: str) -> float:
-    """Return the number that "fifty-two thousand and ten" says."""
+    """Return the number that "fifty-two thousand and ten" says; 0 for "five thousand million"."""
     total = below = 0.0
+    smallest = math.inf
     for word in re.findall(r"[a-z]+", words.lower()):
         if word == "hundred":
             below *= _SCALES[word]
         elif word in _SCALES:
+            if not below or _SCALES[word] >= smallest:
+                return 0.0
+            smallest = _SCALES[word]
             total, below = total + below * _SCALES[word], 0.0
         else:
             below += _NUMERALS.get(word, 0)

@@ -86,10 +86,15 @@ _DUE = re.compile(
     r"|läuft ab|gültig bis|échéance|expire|vence|scade)\b",
     re.IGNORECASE,
 )
-_BY = re.compile(
-    r"\b(?:by|before|until|till|bis|avant|antes del?|entro)\W+(?:the\s+)?$", re.IGNORECASE
-)
+_BY = re.compile(r"\b(?:by|bis|entro)\W+(?:the\s+)?$", re.IGNORECASE)
 """Before the day by which something is to be done."""
+_TICKED = re.compile(r"(?:(?:[-*+•‣◦]|\d{1,3}[.)])\s+)?\[[xX]\]")
+_FINISHED = re.compile(
+    r"(?<!\bbe )\b(?:was|were|had|did|been|done|missed|paid|renewed|passed|met|sent|submitted"
+    r"|handed in|lapsed|ran out|cancelled|lived|worked|finished|war|wurde|wohnte|erledigt)\b",
+    re.IGNORECASE,
+)
+"""Says that something is over."""
 _ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 """From which days are counted where it only matters that one is named."""
 _IS_YEAR = re.compile(r"\d{4}")
@@ -115,6 +120,8 @@ class ReadLine(Struct, frozen=True, dict=True):
     written: str
     """As it stands in the document, with the sign of an item or a quotation."""
     triggers: TriggerSettings = DEFAULT_TRIGGERS
+    day: date | None = None
+    """When it was written or said, if that is known."""
 
     @cached_property
     def stated_type(self) -> str:
@@ -125,7 +132,7 @@ class ReadLine(Struct, frozen=True, dict=True):
         if label := _LABEL.match(said):
             return _TYPE_OF_LABEL[label["label"].lower()]
         outright = (kind for kind, stated in _EXPLICIT_TYPE.items() if stated.search(said))
-        return next(outright, "plan" if _is_deadline(self.written, said) else "")
+        return next(outright, "plan" if _is_deadline(self.written, said, self.day) else "")
 
     @cached_property
     def asked_type(self) -> str:
@@ -168,9 +175,14 @@ class ReadLine(Struct, frozen=True, dict=True):
         return self.confidence * self.importance
 
 
-def _is_deadline(written: str, said: str) -> bool:
-    """Return whether an item of a list says in few words what is due on which day."""
+def _is_deadline(written: str, said: str, today: date | None) -> bool:
+    """Return whether an item of a list says in few words what is still due on which day."""
     if _ITEM.match(written) is None or len(said.split()) > _LONGEST_DEADLINE:
+        return False
+    if _TICKED.match(written) or _FINISHED.search(said):
+        return False
+    days = [span.day for span in date_spans(said) if span.day]
+    if today and days and max(days) < today:
         return False
     spans = [span for span in date_spans(said, _ANY_DAY) if not _IS_YEAR.fullmatch(span.iso)]
     return bool(spans) and (
@@ -203,7 +215,14 @@ def read_lines(
         before = text
     readings = encoder.read_sentences(inputs)
     return [
-        ReadLine(line, text, reading, source.text[line.start : line.end], triggers)
+        ReadLine(
+            line,
+            text,
+            reading,
+            source.text[line.start : line.end],
+            triggers,
+            said_at.date() if (said_at := line.said_at or source.created_at) else None,
+        )
         for (line, text), reading in zip(chosen, readings, strict=True)
     ]
 

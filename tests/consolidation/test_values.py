@@ -33,11 +33,29 @@ def found(sentence: str) -> list[tuple[str, str]]:
         ),
         ("It was three thousand one hundred", [("number", "three thousand one hundred")]),
         ("One in a hundred, a million thanks, two hundred and six", []),
+        ("Five thousand million euros, five thousand million in all", []),
+        ("Two grand pianos", [("quantity", "Two grand")]),
+        ("Two grand for the organ", [("number", "Two grand")]),
         ("May I come?", []),
     ],
 )
 def test_values_are_found_by_their_form(sentence: str, expected: list[tuple[str, str]]) -> None:
     assert found(sentence) == expected
+
+
+@pytest.mark.parametrize(
+    "amount",
+    [
+        "Half a million pounds",
+        "A quarter of a million dollars",
+        "Three quarters of a million dollars",
+        "A million and a half pounds",
+        "Zero point five million dollars",
+        "Zero point two five million dollars",
+    ],
+)
+def test_a_fraction_in_words_is_no_amount(amount: str) -> None:
+    assert not [value for value in values(amount) if value.kind in ("money", "number")]
 
 
 @pytest.mark.parametrize(

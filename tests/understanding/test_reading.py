@@ -9,6 +9,8 @@ import pytest
 from memctl.models.task_encoder import load_task_encoder
 from memctl.records import Segment, SourceText, Understanding
 from memctl.understanding.builtin_understander import BuiltinUnderstander
+from memctl.understanding.sentence_reading import read_lines
+from memctl.understanding.text_outline import text_outline
 
 MAY = datetime(2025, 5, 12, tzinfo=UTC)
 
@@ -97,12 +99,36 @@ def test_sentences_that_make_one_memory_count_once_among_those_that_are_kept() -
 
 
 @pytest.mark.parametrize(
-    "item", ["MOT due 30 Sept", "passport runs out 3 Nov 2026", "entry form by 12 July"]
+    "item",
+    [
+        "MOT due 30 Sept",
+        "passport runs out 3 Nov 2026",
+        "entry form by 12 July",
+        "deposit to be paid by 12 July",
+    ],
 )
 def test_an_item_that_only_says_what_is_due_when_is_kept(item: str) -> None:
     [memory] = understood(f"# Van\n\n- spare key: hook in the larder\n- {item}\n").distilled
     assert memory.text.endswith(item)
     assert memory.type == "plan"
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        "- lived in Bonn until 12 March 2001",
+        "- worked there until 5 June 1998",
+        "- rang Ann before 3 May 2024",
+        "- the deadline of 3 May 2020 was missed",
+        "- the report is due 31 May 2020",
+        "- [x] tax return due 31 May 2030",
+    ],
+)
+def test_an_item_on_what_is_over_is_no_deadline(item: str) -> None:
+    text = f"# Notes\n\n- spare key: hook in the larder\n{item}\n"
+    source = SourceText(text, "text/plain", "test", created_at=MAY)
+    read = read_lines(source, text_outline(source), load_task_encoder())
+    assert [each.stated_type for each in read] == ["", ""]
 
 
 def test_a_memory_is_the_documents_own_text_in_place() -> None:
