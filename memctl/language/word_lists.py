@@ -37,6 +37,10 @@ class Language(Struct, frozen=True):
     """Words whose dot does not end a sentence."""
     abbreviations_before_lower_case: frozenset[str] = frozenset()
     """Words whose dot ends a sentence only before a capital."""
+    abbreviations_before_numbers: frozenset[str] = frozenset()
+    """Words whose dot does not end a sentence before a number; those that end so, after a dash."""
+    words_after_ordinals: frozenset[str] = frozenset()
+    """Words before which the dot after a number makes it an ordinal: ``14. bis``, ``3. Stock``."""
     unfinished_words: frozenset[str] = frozenset()
     """Words that end no line of a finished sentence."""
     linking_words: frozenset[str] = frozenset()
