@@ -80,6 +80,13 @@ class Language(Struct, frozen=True):
     """Words before a length of time that make it a time ago."""
     lately: tuple[str, ...] = ()
     """Words before a length of time that ends today: ``last`` three weeks."""
+    keeping: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What users ask with for something to be kept: ``requests`` before a colon or a clause, which
+    ``that`` begins, ``labels`` before a colon alone, and ``please``."""
+    stating: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Words before a colon by the type of statement that follows: ``decision``, ``preference``."""
+    stating_outright: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The same of words inside a statement: ``we have decided``."""
 
 
 @cache
@@ -134,6 +141,18 @@ def numbered_words(kind: str, first: int) -> dict[str, int]:
         for number, names in enumerate(getattr(language, kind), first)
         for name in names
     }
+
+
+@cache
+def phrases_of_all(kind: str, key: str) -> tuple[str, ...]:
+    """Return the phrases under a key of a field that maps keys to phrases, in all languages."""
+    found = (getattr(language, kind).get(key, ()) for language in all_languages())
+    return tuple(dict.fromkeys(phrase for phrases in found for phrase in phrases))
+
+
+def any_phrase(phrases: Iterable[str]) -> str:
+    """Return a regular expression for any of some phrases, with either apostrophe."""
+    return any_of(phrases).replace("'", "['’]").replace(r"\ ", r"\s+")
 
 
 def any_of(words: Iterable[str]) -> str:

@@ -26,6 +26,24 @@ def test_a_decision_is_kept_without_any_phrase_that_says_so() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Beschluss: Wir kaufen die Kreissäge von Altendorf.", "decision"),
+        ("Wir haben uns entschieden, die Platte in Granit zu nehmen.", "decision"),
+        ("Décision : nous achetons la scie Altendorf.", "decision"),
+        ("On a décidé de vendre le vieux Kangoo.", "decision"),
+        ("Hemos decidido vender la furgoneta vieja.", "decision"),
+        ("Je préfère le miel de tilleul.", "preference"),
+        ("Prefiero la miel de romero.", "preference"),
+    ],
+)
+def test_what_a_sentence_says_itself_that_it_is_counts_in_other_languages(
+    text: str, kind: str
+) -> None:
+    assert [each.type for each in understood(f"{text}\n").distilled] == [kind]
+
+
 def test_a_memory_says_what_it_is_about_and_when() -> None:
     [memory] = understood(
         "Went with the grey tiles in the end, 42 a square metre.",
