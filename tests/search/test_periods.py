@@ -254,6 +254,24 @@ def test_a_question_of_a_time_that_nothing_is_from_is_not_answered(diary: Shelf)
     assert extract_answer(diary.searcher().search("What did Ida do in February?")).text == NOT_FOUND
 
 
+@pytest.mark.parametrize(
+    ("question", "is_known"),
+    [
+        ("How much honey was harvested in 2025?", True),
+        ("How much honey was harvested in June?", True),
+        ("How much honey was harvested in 2024?", False),
+        ("How much honey was harvested in June 2024?", False),
+    ],
+)
+def test_what_stands_under_a_day_of_another_year_is_not_given_as_fact(
+    shelf: Shelf, memory_of: MemoryOf, question: str, is_known: bool
+) -> None:
+    text = "Spring harvest: 62.5 kg of honey.\n\nThe 500 g jar is sold at 7.50 €."
+    when = datetime(2025, 6, 14, tzinfo=UTC)
+    shelf.put([memory_of("x", text, heading="Bees > 14 June 2025", created_at=when)])
+    assert extract_answer(shelf.searcher().search(question)).found is is_known
+
+
 def test_words_that_are_all_there_outweigh_the_time(diary: Shelf) -> None:
     hits = diary.searcher().search("When was the piano sold to Karim, in November?").hits
     assert hits[0].external_id == "2025-12-11"

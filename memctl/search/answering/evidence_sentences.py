@@ -30,7 +30,10 @@ from memctl.search.answering.evidence_parts import (
     column_heads,
     entry_label,
     has_amount,
+    has_date,
     has_reason,
+    has_relative_time,
+    is_of_stated_day,
     is_question,
     is_table_row,
     lacks_difference,
@@ -94,6 +97,7 @@ _STATEMENT_IN_HEADING = lazy_regex(
     r"|es|son|tiene|è|sono|ha)\b|n['’]t\b",
     re.IGNORECASE,
 )
+_YEAR = lazy_regex(r"\b(?:19|20)\d\d\b")
 _NUMBERS = lazy_regex(r"\d+(?:[.,:/]\d+)*")
 _MEASUREMENT = lazy_regex(
     r"(?<![\d.,])\d[\d.,]*+ ?(?:(?:years?|months?|weeks?|days?|hours?|minutes?|seconds?|euros?"
@@ -193,6 +197,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 or (wants_amount and not has_amount(draft.part.text))
                 or lacks_difference(draft.part.text, asked)
                 or lacks_time(draft.hit.text[slice(*draft.quote)], draft.hit, asked)
+                or _is_of_other_time(draft, outcome.question)
                 or (
                     wants_reason
                     and draft.own >= _RESTATING_COVERAGE
@@ -513,6 +518,20 @@ def _is_of_another(text: str, found: frozenset[str], question: Question, *, is_r
     return not all(
         any(number == each or each.startswith(f"{number}.") for each in there) for number in numbers
     )
+
+
+def _is_of_other_time(draft: CandidateSentence, question: Question) -> bool:
+    """Return whether a question names a year, and a sentence stands under a day of another one.
+
+    One that names a day or year itself may be about another time than it was written at.
+    """
+    years = [each for each in question.times if _YEAR.search(each.text)]
+    if not years or not is_of_stated_day(draft.hit):
+        return False
+    quoted = draft.hit.text[slice(*draft.quote)]
+    if has_date(quoted) or has_relative_time(quoted):
+        return False
+    return draft.near_terms.isdisjoint(each.term for each in years)
 
 
 def _distinct(drafts: Iterable[CandidateSentence]) -> list[CandidateSentence]:
