@@ -31,6 +31,8 @@ class Language(Struct, frozen=True):
     """Whether articles and pronouns lose their vowel before another one: ``l'eau``."""
     capitalises_nouns: bool = False
     """Whether a capital makes no name of a word."""
+    joins_words: bool = False
+    """Whether words are joined to one: ``Haustürschlüssel``."""
     stop_words: frozenset[str] = frozenset()
     """Words that are common in running text and carry grammar rather than meaning."""
     abbreviations: frozenset[str] = frozenset()

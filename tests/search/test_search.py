@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from memctl.errors import UsageError
 from memctl.models import Embedder
@@ -204,6 +204,34 @@ def test_a_german_question_finds_german_records(shelf: Shelf, memory_of: MemoryO
     outcome = shelf.searcher().search("verkauftes Haus", mode="keyword")
     assert found(outcome) == ["haus"]
     assert outcome.explain["languages"] == ["de", "en"]
+
+
+@pytest.mark.parametrize(
+    ("question", "id"),
+    [
+        ("Was kostet die Küche?", "kueche"),
+        ("Wo ist der Hallenschlüssel?", "halle"),
+        ("Wo liegt der Kuchenteller?", None),
+        ("Wie ist die Lage?", None),
+    ],
+)
+def test_words_that_german_joins_to_one_are_found_by_their_parts(
+    shelf: Shelf, memory_of: MemoryOf, question: str, id: str | None
+) -> None:
+    from memctl.language.term_analysis import passage_terms
+
+    texts = {
+        "kueche": "Die Einbauküche bieten wir für 12.480 Euro an.",
+        "halle": "Den Schlüssel für die Halle hat der Nachbar.",
+        "beilage": "Die Beilage war versalzen.",
+    }
+    made = {id: memory_of(id, text) for id, text in texts.items()}
+    rows = [
+        replace(each, search_text=" ".join(passage_terms("", "", each.text, "de")))
+        for each in made.values()
+    ]
+    shelf.put(rows, language="de")
+    assert found(shelf.searcher().search(question, mode="keyword")) == ([id] if id else [])
 
 
 def _values(memory: object) -> dict[str, object]:

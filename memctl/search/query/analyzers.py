@@ -16,8 +16,8 @@ import pyarrow as pa
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memctl.language.term_analysis import plain_form, terms
-from memctl.language.word_lists import stop_words
+from memctl.language.term_analysis import WORD_PUNCTUATION, plain_form, terms
+from memctl.language.word_lists import load_language, stop_words
 from memctl.search.query.question import (
     Question,
     Slot,
@@ -63,6 +63,13 @@ _NEWEST = 5_000
 _QUESTION_WORDS = ("who", "whose", "what", "when", "where", "which", "why", "how")
 _SHORTEST_SLIP = 3
 """Shorter words may be any: "wo" is where in German, and almost who."""
+
+_SHORTEST_PART = 4
+"""Letters of a word that others are joined with; "tag" ends "Montag"."""
+_SHORTEST_BEGINNING, _LONGEST_JOINED = 3, 40
+_MAX_JOINED = 16
+_LINKS = ("", "s", "n", "e", "en", "es", "er")
+"""What may stand between two words that are joined, empty first."""
 
 Expansions = Mapping[Pattern, tuple[str, ...]]
 
@@ -293,6 +300,75 @@ def _is_slip(word: str, meant: str) -> bool:
     )
 
 
+# --- words that are joined to one ---------------------------------------------------------------
+
+
+def find_joined_words(analysis: Analysis) -> Analysis:
+    """Find "Einbauküche" by "Küche", and "der Schlüssel für die Halle" by "Hallenschlüssel"."""
+    languages = [code for code in analysis.languages if load_language(code).joins_words]
+    question = analysis.question
+    if not languages:
+        return analysis
+    known = analysis.statistics.frequencies
+    ends = tuple(term for term in question.terms if len(term) >= _SHORTEST_PART)
+    longer = sorted(term for term in known if term.endswith(ends))
+    slots = tuple(
+        _joined_slots(word, own, languages, known, longer)
+        for word, own in zip(question.words, question.word_slots, strict=True)
+    )
+    return replace(analysis, question=keep_known_pairs(replace(question, word_slots=slots)))
+
+
+def _joined_slots(
+    word: str,
+    slots: tuple[Slot, ...],
+    languages: Sequence[str],
+    known: Mapping[str, int],
+    longer: Sequence[str],
+) -> tuple[Slot, ...]:
+    """Return the slots of a word with the terms of longer words that end with it.
+
+    One that no memory has is looked for by its two parts, where memories have both.
+    """
+    plain = word.strip(WORD_PUNCTUATION).lower()
+    if len(slots) != 1 or not plain.isalpha() or len(plain) > _LONGEST_JOINED:
+        return slots
+    [slot] = slots
+    if not any(map(known.get, slot)) and (parts := _parts_of_joined(plain, languages, known)):
+        return tuple((*slot, *part) for part in parts)
+    found = [term for term in longer if _is_joined_of(term, slot)]
+    return ((*slot, *found[:_MAX_JOINED]),)
+
+
+def _is_joined_of(term: str, slot: Slot) -> bool:
+    return term not in slot and any(
+        len(end) >= _SHORTEST_PART
+        and term.endswith(end)
+        and len(term) - len(end) >= _SHORTEST_BEGINNING
+        for end in slot
+    )
+
+
+def _parts_of_joined(
+    word: str, languages: Sequence[str], known: Mapping[str, int]
+) -> tuple[Slot, Slot] | None:
+    """Return the terms of the two words that a word is joined of, the second as long as can be."""
+    for at in range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1):
+        for language in languages:
+            last = [term for term in terms(word[at:], language) if term in known]
+            firsts = (word[: at - len(link)] for link in _LINKS if word[:at].endswith(link))
+            first = [
+                term
+                for part in firsts
+                if len(part) >= _SHORTEST_PART
+                for term in terms(part, language)
+                if term in known
+            ]
+            if first and last:
+                return tuple(dict.fromkeys(first)), tuple(last)
+    return None
+
+
 # --- very long messages --------------------------------------------------------------------------
 
 
@@ -398,6 +474,7 @@ Analyzer = Callable[[Analysis], Analysis]
 ANALYZERS: Sequence[Analyzer] = (
     expand_patterns,
     correct_question_words,
+    find_joined_words,
     shorten,
     find_versions,
     mark_embedded,
