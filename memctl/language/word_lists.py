@@ -35,6 +35,8 @@ class Language(Struct, frozen=True):
     """Whether words are joined to one: ``Haustürschlüssel``."""
     stop_words: frozenset[str] = frozenset()
     """Words that are common in running text and carry grammar rather than meaning."""
+    weak_words: frozenset[str] = frozenset()
+    """Words of greetings, and verbs, that carry no keyword and begin no name."""
     abbreviations: frozenset[str] = frozenset()
     """Words whose dot does not end a sentence."""
     abbreviations_before_lower_case: frozenset[str] = frozenset()

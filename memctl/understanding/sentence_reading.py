@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from functools import cached_property
 from itertools import islice
@@ -426,14 +426,15 @@ def _titles(source: SourceText, line: Line) -> Iterator[str]:
     yield from filter(None, dict.fromkeys((source.title, line.heading.rpartition(" > ")[2])))
 
 
-def most_telling(read: Iterable[ReadLine], length: int) -> list[ReadLine]:
+def most_telling(read: Sequence[ReadLine], length: int) -> list[ReadLine]:
     """Return the sentences that state something by how much they say of the gist, most first.
 
     Args:
         read: Of one document.
         length: Of its text, in characters: what stands early and is short is preferred.
     """
-    stating = [item for item in read if item.confidence >= KEPT / 2]
+    said = [item for item in read if item.line.kind != "properties"] or read
+    stating = [item for item in said if item.confidence >= KEPT / 2]
     return sorted(stating, key=lambda item: -_telling(item, length))
 
 

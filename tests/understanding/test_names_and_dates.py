@@ -9,7 +9,12 @@ import pytest
 from memctl.language.date_mentions import date_spans
 from memctl.language.identification import identify_language
 from memctl.records import EntityMention, Segment, SourceText
-from memctl.understanding.entity_extraction import extract_entities, is_named, with_small_names
+from memctl.understanding.entity_extraction import (
+    extract_entities,
+    is_named,
+    with_small_names,
+    without_zones,
+)
 from memctl.understanding.importance_score import ImportanceInputs, score_importance, with_novelty
 from memctl.understanding.keyword_extraction import choose_topics, extract_keywords
 from memctl.understanding.text_outline import text_outline
@@ -35,6 +40,22 @@ def test_people_places_and_organisations_are_told_apart() -> None:
         "Berlin": "place",
         "Bank of Spain": "organization",
     }
+
+
+def test_greetings_and_words_that_begin_a_sentence_are_no_part_of_a_name() -> None:
+    text = "Bonjour Madame Omnès, merci.\n\nEntre Mme Roux et la SARL Garnier Bois, rien."
+    assert {*named(text, "fr")} == {"Madame Omnès", "Mme Roux", "SARL Garnier Bois"}
+    assert {*named("Hola María, gracias.", "es")} == {"María"}
+    found = extract_keywords(
+        "Guten Tag Herr Brandl, vielen Dank. Am 3.3.25 kommt die Lieferung.", "de"
+    )
+    assert {*found} == {"Brandl", "Lieferung"}
+
+
+def test_what_is_named_in_a_time_zone_alone_is_no_place() -> None:
+    found = (EntityMention("Berlin", "place", 1), EntityMention("Europe", "place", 1))
+    assert without_zones(found, "At 09:00 (Europe/Berlin), in Bern.") == ()
+    assert without_zones(found, "At 09:00 (Europe/Berlin), in Berlin.") == found[:1]
 
 
 def test_a_person_is_told_from_what_they_are_of() -> None:

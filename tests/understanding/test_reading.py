@@ -178,6 +178,17 @@ def test_a_gist_names_in_brackets_what_its_sentences_leave_out() -> None:
     assert "Tuesday" not in names
 
 
+def test_a_gist_leaves_out_what_a_program_says_of_a_document() -> None:
+    notice = "10.03.25, 07:02 - Nachrichten und Anrufe sind Ende-zu-Ende-verschlüsselt."
+    said = "Der Techniker kommt am Donnerstag und tauscht das Lager."
+    text = f"{notice}\n{said}"
+    at = len(notice) + 1
+    found = understood(
+        text, segments=(Segment(0, at, "properties"), Segment(at, len(text), "prose"))
+    )
+    assert found.gist == said
+
+
 def test_a_gist_has_thirty_words_at_most() -> None:
     text = " ".join(
         f"The board of Harrow Mill agreed on point {n}, which costs {n}00 pounds a year."
