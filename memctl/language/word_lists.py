@@ -62,6 +62,12 @@ class Language(Struct, frozen=True):
     """The names of the seasons, from spring on."""
     days: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Words for days by their distance from today: ``"-1"`` is yesterday."""
+    days_ahead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The same of days to come: ``"1"`` is tomorrow."""
+    next_before: tuple[str, ...] = ()
+    """Words before a weekday that make it the next one."""
+    next_after: tuple[str, ...] = ()
+    """Words after a weekday that make it the next one: ``mardi prochain``."""
     holidays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The names of holidays by month and day, ``12-25``, and of ``easter``."""
     bounds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

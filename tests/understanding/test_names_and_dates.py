@@ -206,6 +206,23 @@ def test_what_is_no_certain_date_is_left_out(text: str) -> None:
 @pytest.mark.parametrize(
     ("said", "iso"),
     [
+        ("Wir kommen am nächsten Montag.", "2026-05-18"),
+        ("Ich war gestern dort, morgen Nachmittag nicht.", "2026-05-11 2026-05-13"),
+        ("Rendez-vous lundi prochain, ou après-demain.", "2026-05-18 2026-05-14"),
+        ("Nos vemos el martes que viene o mañana por la mañana.", "2026-05-19 2026-05-13"),
+        ("A partir du 1er avril 2025, et du 2 mai 2025.", "2025-04-01 2025-05-02"),
+        ("Am 3.3.25 und vom 04.03.25 an.", "2025-03-03 2025-03-04"),
+        ("Guten Morgen! Hier ist Python 3.11.25, Abschnitt 3.3.25, am 3.3.25.1.", ""),
+        ("A las 8 de la mañana hace frío.", ""),
+    ],
+)
+def test_dates_and_days_of_other_languages_are_known(said: str, iso: str) -> None:
+    assert [span.iso for span in date_spans(said, TUESDAY)] == iso.split()
+
+
+@pytest.mark.parametrize(
+    ("said", "iso"),
+    [
         ("tomorrow", "2026-05-13"),
         ("3 days ago", "2026-05-09"),
         ("this Friday", "2026-05-15"),
