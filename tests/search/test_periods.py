@@ -26,6 +26,7 @@ ASKED = date(2026, 11, 22)
         ("What happened in spring 2023?", "in spring 2023", "2023-03-01", "2023-05-31"),
         ("What did Ann say two weeks ago?", "two weeks ago", "2026-11-05", "2026-11-11"),
         ("What did Ann say yesterday?", "yesterday", "2026-11-21", "2026-11-21"),
+        ("Qui est venu hier ?", "hier", "2026-11-21", "2026-11-21"),
         ("Who came last Friday?", "last Friday", "2026-11-20", "2026-11-20"),
         ("Who came last Sunday?", "last Sunday", "2026-11-15", "2026-11-15"),
         ("Who came last week?", "last week", "2026-11-09", "2026-11-15"),
@@ -148,6 +149,7 @@ def test_a_time_counts_from_the_day_of_asking(
         "What costs between 1900 and 2000 euros?",
         "What is between 31 and 2 May?",
         "What is open from 9 to 5, may I ask?",
+        "Wer wohnt hier in der Straße?",
     ],
 )
 def test_what_is_no_time_of_the_calendar_is_taken_for_none(question: str) -> None:
