@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+_WORDS_OR_REST = re.compile(r"\w+|\W+")
 _HERE = Path(__file__).parent
 _LANGUAGES = _HERE / "languages"
 
@@ -95,6 +96,9 @@ class Language(Struct, frozen=True):
     ``that`` begins, ``labels`` before a colon alone, and ``please``."""
     stating: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Words before a colon by the type of statement that follows: ``decision``, ``preference``."""
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Words for ``birthday``, ``phone``, ``number`` and ``address``, which readers of contacts
+    write in English."""
     stating_outright: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The same of words inside a statement: ``we have decided``."""
 
@@ -158,6 +162,24 @@ def phrases_of_all(kind: str, key: str) -> tuple[str, ...]:
     """Return the phrases under a key of a field that maps keys to phrases, in all languages."""
     found = (getattr(language, kind).get(key, ()) for language in all_languages())
     return tuple(dict.fromkeys(phrase for phrases in found for phrase in phrases))
+
+
+@cache
+def english_labels() -> Mapping[str, tuple[str, ...]]:
+    """Return the English labels of contacts by the words for them in other languages."""
+    found: dict[str, list[str]] = {}
+    for language in all_languages():
+        for label, words in language.labels.items():
+            for word in words:
+                found.setdefault(word, []).append(label)
+    return {word: tuple(dict.fromkeys(labels)) for word, labels in found.items()}
+
+
+def with_english_labels(question: str) -> str:
+    """Return a question with the words for labels of contacts in English."""
+    known = english_labels()
+    words = (known.get(word.lower(), (word,))[0] for word in _WORDS_OR_REST.findall(question))
+    return "".join(words)
 
 
 def any_phrase(phrases: Iterable[str]) -> str:

@@ -234,6 +234,33 @@ def test_words_that_german_joins_to_one_are_found_by_their_parts(
     assert found(shelf.searcher().search(question, mode="keyword")) == ([id] if id else [])
 
 
+@pytest.mark.parametrize(
+    ("question", "id"),
+    [("Was will Mueller?", "mueller"), ("Wann hat Ute Geburtstag?", "ute"), ("Blauer Poet?", None)],
+)
+def test_umlauts_and_labels_of_contacts_are_found_however_they_are_written(
+    shelf: Shelf, memory_of: MemoryOf, question: str, id: str | None
+) -> None:
+    texts = {"mueller": "Müller braucht Griffe.", "ute": "Birthday of Ute: 1968-05-07"}
+    shelf.put([memory_of(id, text) for id, text in texts.items()], language="de")
+    assert found(shelf.searcher().search(question, mode="keyword")) == ([id] if id else [])
+
+
+def test_a_label_that_is_asked_for_in_another_language_is_the_answer(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    text = (
+        "Jérôme Tréguier\nPhone number of Jérôme Tréguier (mobile): +33 6 55 50 12 34\n"
+        "Birthday of Jérôme Tréguier: 1968-05-07"
+    )
+    shelf.put([memory_of("x", text, title="Jérôme Tréguier")], language="fr")
+    asked = "Quelle est la date de naissance de Jérôme Tréguier ?"
+    answer = extract_answer(shelf.searcher().search(asked))
+    assert answer.found
+    assert "Birthday of Jérôme Tréguier: 1968-05-07" in answer.text
+    assert not extract_answer(shelf.searcher().search("Date de naissance de Moussa ?")).found
+
+
 def _values(memory: object) -> dict[str, object]:
     return asdict(memory)
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from memctl.language.sentence_splitting import has_empty_line, split_sentences, without_link_marks
 from memctl.language.term_analysis import query_terms
+from memctl.language.word_lists import with_english_labels
 from memctl.literals import RESTATING_TYPES
 from memctl.models.task_encoder import load_task_encoder
 from memctl.patterns import lazy_regex
@@ -98,6 +99,8 @@ _STATEMENT_IN_HEADING = lazy_regex(
     re.IGNORECASE,
 )
 _YEAR = lazy_regex(r"\b(?:19|20)\d\d\b")
+_LABELLED = lazy_regex(r"(?:Birthday|Phone number|Address) of \S")
+"""What readers of contacts write."""
 _NUMBERS = lazy_regex(r"\d+(?:[.,:/]\d+)*")
 _MEASUREMENT = lazy_regex(
     r"(?<![\d.,])\d[\d.,]*+ ?(?:(?:years?|months?|weeks?|days?|hours?|minutes?|seconds?|euros?"
@@ -173,13 +176,15 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     misses_name = any(candidate_terms.isdisjoint(name) for name in outcome.question.names)
     of_another_option = _are_below_other_options(asked, drafts)
     older = frozenset() if asks_for_earlier(asked) else older_versions(outcome.hits)
-    odds = load_task_encoder().score_answers(
+    as_asked = load_task_encoder().score_answers(
         outcome.asked.text,
         [
             (without_link_marks(draft.before), without_link_marks(draft.part.text_with_path))
             for draft in drafts
         ],
     )
+    in_english = _label_odds(asked, drafts)
+    odds = [max(float(odd), other) for odd, other in zip(as_asked, in_english, strict=True)]
     found = [
         EvidenceSentence(
             draft.hit,
@@ -188,7 +193,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
             draft.quote,
             draft.part.path,
             _probability(
-                float(odd),
+                odd,
                 draft,
                 whether=whether,
                 may_repeat=may_repeat,
@@ -211,6 +216,23 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
         for draft, odd, is_of_another_option in zip(drafts, odds, of_another_option, strict=True)
     ]
     return sorted(found, key=lambda item: (-item.score, item.hit.rank, item.start))
+
+
+def _label_odds(question: str, drafts: Sequence[CandidateSentence]) -> list[float]:
+    """Return the log odds of the sentences that readers of contacts wrote, asked for in English.
+
+    The model takes "Birthday of Ann" for no answer to "Wann hat Ann Geburtstag?".  Those of other
+    sentences are the lowest that there are.
+    """
+    labelled = with_english_labels(question)
+    places = [at for at, draft in enumerate(drafts) if _LABELLED.match(draft.part.text)]
+    found = [-math.inf] * len(drafts)
+    if labelled == question or not places:
+        return found
+    texts = [(drafts[at].before, drafts[at].part.text_with_path) for at in places]
+    for at, odd in zip(places, load_task_encoder().score_answers(labelled, texts), strict=True):
+        found[at] = float(odd)
+    return found
 
 
 def _are_below_other_options(question: str, drafts: Sequence[CandidateSentence]) -> list[bool]:

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memctl.language.term_analysis import WORD_PUNCTUATION, plain_form, terms
-from memctl.language.word_lists import load_language, stop_words
+from memctl.language.word_lists import english_labels, load_language, stop_words
 from memctl.search.query.question import (
     Question,
     Slot,
@@ -369,6 +370,38 @@ def _parts_of_joined(
     return None
 
 
+# --- other ways to write a word ------------------------------------------------------------------
+
+_SPELLINGS = (("ae", "a"), ("oe", "o"), ("ue", "u"))
+"""How umlauts are written where a keyboard has none, and as they are folded."""
+_SHORTEST_SPELLED = 5
+
+
+def find_spellings(analysis: Analysis) -> Analysis:
+    """Find "Müller" by "Mueller" and the other way round, and "Birthday" by "Geburtstag"."""
+    question, known = analysis.question, analysis.statistics.frequencies
+    slots = tuple(
+        tuple((*slot, *_other_spellings(word, slot, analysis.languages, known)) for slot in own)
+        for word, own in zip(question.words, question.word_slots, strict=True)
+    )
+    return replace(analysis, question=keep_known_pairs(replace(question, word_slots=slots)))
+
+
+def _other_spellings(
+    word: str, slot: Slot, languages: Sequence[str], known: Mapping[str, int]
+) -> tuple[str, ...]:
+    """Return the terms of memories that write the same word in another way."""
+    plain = word.strip(WORD_PUNCTUATION).lower()
+    written = list(english_labels().get(plain, ()))
+    if not any(map(known.get, slot)) and not plain.isascii():
+        marks = {"ä": "ae", "ö": "oe", "ü": "ue"}
+        written.append("".join(marks.get(letter, letter) for letter in plain))
+    elif not any(map(known.get, slot)) and len(plain) >= _SHORTEST_SPELLED:
+        written.append(reduce(lambda text, pair: text.replace(*pair), _SPELLINGS, plain))
+    found = (term for each in written for language in languages for term in terms(each, language))
+    return tuple(dict.fromkeys(term for term in found if term in known and term not in slot))
+
+
 # --- very long messages --------------------------------------------------------------------------
 
 
@@ -474,6 +507,7 @@ Analyzer = Callable[[Analysis], Analysis]
 ANALYZERS: Sequence[Analyzer] = (
     expand_patterns,
     correct_question_words,
+    find_spellings,
     find_joined_words,
     shorten,
     find_versions,

@@ -5,6 +5,7 @@ Knows no memories: how common a term is, and what the words mean, others find ou
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, KeysView, Sequence
 from datetime import date
 from functools import cached_property
@@ -21,12 +22,18 @@ from memctl.patterns import lazy_regex
 _MIN_FOREIGN = 3
 """Fewest stop words of a language that no memory is in, for a question to be in it."""
 _HOW = frozenset(("how", "wie"))
-_AFTER_HOW = frozenset(("much", "many", "long", "often", "come", "viel", "viele", "lange", "oft"))
+_AFTER_HOW = frozenset(
+    ("much", "many", "long", "often", "come", "viel", "viele", "lange", "oft", "hoch", "teuer")
+)
 _ASKING_WORDS = frozenset(
     ("please", "tell", "bitte", "combien", "cuánto", "cuántos", "cuánta", "quanto")
 )
 _WHAT = frozenset(("what", "whatever", "was"))
 _HAPPENING = frozenset(("happen", "happens", "happened", "passiert", "passierte", "geschah"))
+_INVERTED = lazy_regex(
+    r"-(?:t-)?(?:je|tu|il|elle|on|nous|vous|ils|elles|ce)(?=\W*$)", re.IGNORECASE
+)
+"""What a French verb is joined with in a question: ``achetons-nous``, ``a-t-on``."""
 _OPENING = "\"'([{“‘«„"
 _VERSION = lazy_regex(r"[vV](\d+(?:\.\d+)*)|(\d+(?:\.\d+){2,3})")
 _SHORT_VERSION = lazy_regex(r"\d+(?:\.\d+)+")
@@ -169,6 +176,8 @@ def _question_language(words: Sequence[str], languages: Sequence[str]) -> str | 
 def _terms_by_word(words: Sequence[str], language: str, own: str | None) -> list[list[str]]:
     """Return the terms of each word; none for a stop word of the question's own language, which
     would be content in another one, though no memory has it."""
+    if own == "fr":
+        words = [_INVERTED.sub("", word) for word in words]
     return [
         []
         if _is_only_asking(words, at) or (own is not None and not terms(words[at], own))
