@@ -165,19 +165,18 @@ def phrases_of_all(kind: str, key: str) -> tuple[str, ...]:
 
 
 @cache
-def english_labels() -> Mapping[str, tuple[str, ...]]:
-    """Return the English labels of contacts by the words for them in other languages."""
+def english_labels(language: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the English labels of contacts by the words for them in a language."""
     found: dict[str, list[str]] = {}
-    for language in all_languages():
-        for label, words in language.labels.items():
-            for word in words:
-                found.setdefault(word, []).append(label)
-    return {word: tuple(dict.fromkeys(labels)) for word, labels in found.items()}
+    for label, words in load_language(language).labels.items():
+        for word in words:
+            found.setdefault(word, []).append(label)
+    return {word: tuple(labels) for word, labels in found.items()}
 
 
-def with_english_labels(question: str) -> str:
-    """Return a question with the words for labels of contacts in English."""
-    known = english_labels()
+def with_english_labels(question: str, language: str) -> str:
+    """Return a question in a language with its words for labels of contacts in English."""
+    known = english_labels(language)
     words = (known.get(word.lower(), (word,))[0] for word in _WORDS_OR_REST.findall(question))
     return "".join(words)
 

@@ -236,12 +236,18 @@ def test_words_that_german_joins_to_one_are_found_by_their_parts(
 
 @pytest.mark.parametrize(
     ("question", "id"),
-    [("Was will Mueller?", "mueller"), ("Wann hat Ute Geburtstag?", "ute"), ("Blauer Poet?", None)],
+    [
+        ("Was will Mueller?", "mueller"),
+        ("Wann hat Ute Geburtstag?", "ute"),
+        ("Blauer Poet?", None),
+        ("Is that one so handy?", None),
+    ],
 )
 def test_umlauts_and_labels_of_contacts_are_found_however_they_are_written(
     shelf: Shelf, memory_of: MemoryOf, question: str, id: str | None
 ) -> None:
     texts = {"mueller": "Müller braucht Griffe.", "ute": "Birthday of Ute: 1968-05-07"}
+    texts["ann"] = "Phone number of Ann: +49 171 5550123"
     shelf.put([memory_of(id, text) for id, text in texts.items()], language="de")
     assert found(shelf.searcher().search(question, mode="keyword")) == ([id] if id else [])
 

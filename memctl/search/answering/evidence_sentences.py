@@ -46,7 +46,7 @@ from memctl.search.answering.evidence_parts import (
 )
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import MAX_HITS_READ, SearchOutcome
-from memctl.search.query.question import Question
+from memctl.search.query.question import Question, question_language
 from memctl.search.query.subject_questions import CONTINUES, option_of_value, subject_question
 from memctl.search.query.time_expressions import date_terms, hit_dates, matching_times
 from memctl.search.ranking.dialogue import Place
@@ -183,7 +183,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
             for draft in drafts
         ],
     )
-    in_english = _label_odds(asked, drafts)
+    in_english = _label_odds(asked, drafts, outcome.languages)
     odds = [max(float(odd), other) for odd, other in zip(as_asked, in_english, strict=True)]
     found = [
         EvidenceSentence(
@@ -218,13 +218,15 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     return sorted(found, key=lambda item: (-item.score, item.hit.rank, item.start))
 
 
-def _label_odds(question: str, drafts: Sequence[CandidateSentence]) -> list[float]:
+def _label_odds(
+    question: str, drafts: Sequence[CandidateSentence], languages: Sequence[str]
+) -> list[float]:
     """Return the log odds of the sentences that readers of contacts wrote, asked for in English.
 
     The model takes "Birthday of Ann" for no answer to "Wann hat Ann Geburtstag?".  Those of other
     sentences are the lowest that there are.
     """
-    labelled = with_english_labels(question)
+    labelled = with_english_labels(question, question_language(question.split(), languages) or "")
     places = [at for at, draft in enumerate(drafts) if _LABELLED.match(draft.part.text)]
     found = [-math.inf] * len(drafts)
     if labelled == question or not places:

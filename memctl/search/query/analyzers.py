@@ -24,6 +24,7 @@ from memctl.search.query.question import (
     Slot,
     analyze_question,
     keep_known_pairs,
+    question_language,
     version_at,
 )
 from memctl.search.query.search_syntax import (
@@ -308,7 +309,7 @@ def find_joined_words(analysis: Analysis) -> Analysis:
     """Find "Einbauküche" by "Küche", and "der Schlüssel für die Halle" by "Hallenschlüssel"."""
     languages = [code for code in analysis.languages if load_language(code).joins_words]
     question = analysis.question
-    if not languages:
+    if _language_of(analysis) not in languages:
         return analysis
     known = analysis.statistics.frequencies
     ends = tuple(term for term in question.terms if len(term) >= _SHORTEST_PART)
@@ -318,6 +319,12 @@ def find_joined_words(analysis: Analysis) -> Analysis:
         for word, own in zip(question.words, question.word_slots, strict=True)
     )
     return replace(analysis, question=keep_known_pairs(replace(question, word_slots=slots)))
+
+
+def _language_of(analysis: Analysis) -> str:
+    """Return the language of a question; that of most memories where its words don't tell."""
+    words, languages = analysis.question.words, analysis.languages
+    return question_language(words, languages) or languages[0]
 
 
 def _joined_slots(
@@ -380,19 +387,27 @@ _SHORTEST_SPELLED = 5
 def find_spellings(analysis: Analysis) -> Analysis:
     """Find "Müller" by "Mueller" and the other way round, and "Birthday" by "Geburtstag"."""
     question, known = analysis.question, analysis.statistics.frequencies
+    labels = english_labels(_language_of(analysis))
     slots = tuple(
-        tuple((*slot, *_other_spellings(word, slot, analysis.languages, known)) for slot in own)
+        tuple(
+            (*slot, *_other_spellings(word, slot, analysis.languages, known, labels))
+            for slot in own
+        )
         for word, own in zip(question.words, question.word_slots, strict=True)
     )
     return replace(analysis, question=keep_known_pairs(replace(question, word_slots=slots)))
 
 
 def _other_spellings(
-    word: str, slot: Slot, languages: Sequence[str], known: Mapping[str, int]
+    word: str,
+    slot: Slot,
+    languages: Sequence[str],
+    known: Mapping[str, int],
+    labels: Mapping[str, tuple[str, ...]],
 ) -> tuple[str, ...]:
     """Return the terms of memories that write the same word in another way."""
     plain = word.strip(WORD_PUNCTUATION).lower()
-    written = list(english_labels().get(plain, ()))
+    written = list(labels.get(plain, ()))
     if not any(map(known.get, slot)) and not plain.isascii():
         marks = {"ä": "ae", "ö": "oe", "ü": "ue"}
         written.append("".join(marks.get(letter, letter) for letter in plain))

@@ -146,7 +146,7 @@ def analyze_question(text: str, languages: Sequence[str] = ("en",)) -> Question:
     words = tuple(text.split())
     if not words:
         raise UsageError("the question is empty", "say what you want to know")
-    own = _question_language(words, languages)
+    own = question_language(words, languages)
     by_language = [_terms_by_word(words, language, own) for language in languages]
     slots = tuple(_slots(found) for found in zip(*by_language, strict=True))
     pairs = (pair for found in by_language for pair in _pairs(found))
@@ -159,7 +159,7 @@ def keep_known_pairs(question: Question) -> Question:
     return replace(question, pairs=tuple(filter(known.issuperset, question.pairs)))
 
 
-def _question_language(words: Sequence[str], languages: Sequence[str]) -> str | None:
+def question_language(words: Sequence[str], languages: Sequence[str]) -> str | None:
     """Return the language that most words of a question are stop words of, if any are.
 
     It is one of the memories' languages unless another one has far more of them.
