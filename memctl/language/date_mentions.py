@@ -13,7 +13,14 @@ from functools import cache, lru_cache
 
 from msgspec import Struct
 
-from memctl.language.word_lists import any_of, load_language, month_numbers, weekday_numbers
+from memctl.language.word_lists import (
+    all_languages,
+    any_of,
+    load_language,
+    month_numbers,
+    weekday_numbers,
+    words_of_all,
+)
 from memctl.patterns import lazy_regex
 
 MONTHS, WEEKDAYS = month_numbers(), weekday_numbers()
@@ -31,11 +38,37 @@ _RELATIVE = {
     "the day after tomorrow": 2, "the day before yesterday": -2,
 }  # fmt: skip
 
+_OTHER_LANGUAGES = tuple(each for each in all_languages() if each.code != "en")
+_DAYS_BY_WORD = {
+    word: int(distance)
+    for language in _OTHER_LANGUAGES
+    for days in (language.days, language.days_ahead)
+    for distance, words in days.items()
+    for word in words
+    if word not in words_of_all("stop_words")  # such as the French "hier"
+}
+"""Days relative to today in other languages than English."""
+_NEXT_BEFORE, _NEXT_AFTER = words_of_all("next_before"), words_of_all("next_after")
+_LAST_BEFORE = {word for each in _OTHER_LANGUAGES for word in each.steps.get("-1", ())}
+_LAST_AFTER = words_of_all("last_after")
+_BY_WEEKDAY = rf"""
+      (?P<before_weekday>{any_of(_NEXT_BEFORE | _LAST_BEFORE)})\s(?P<weekday>{any_of(WEEKDAYS)})\b
+    | (?P<weekday_first>{any_of(WEEKDAYS)})\s
+        (?P<after_weekday>{any_of(_NEXT_AFTER | _LAST_AFTER)})\b
+    """
+
 _MONTH = any_of(MONTHS)
 ENTRY_DAY = rf"""(?:(?:{any_of(WEEKDAYS)})[.,]?[ ])?
     (?:(?P<day>[0-3]?\d)(?:st|nd|rd|th|\.)?[ ](?P<month>{_MONTH})
       |(?P<us_month>{_MONTH})[ ](?P<us_day>[0-3]?\d)(?:st|nd|rd|th)?)\b"""
 """The pattern, verbose, of the day that an entry of running notes begins with, but for its year."""
+_SHORT_DATE = r"""
+      (?P<short_day>[0-3]\d)\.(?P<short_month>[01]\d)\.(?P<short_year>[0-4]\d)(?![\w-]|[.,:]\d)
+    | (?:(?<=\b[aA]m\s)|(?<=\bvom\s)|(?<=\bzum\s)|(?<=\bbis\s)|(?<=\bde[mn]\s)|(?<=\b[aA]b\s)
+        |(?<=\bseit\s))
+        (?P<near_day>[0-3]?\d)\.(?P<near_month>[01]?\d)\.(?P<near_year>[0-4]\d)(?![\w-]|[.,:]\d)
+"""
+"""A day whose year has two digits, unlike the version 3.11.25: ``03.03.25``, ``am 3.3.25``."""
 _WEEKDAY = "|".join(name for names in load_language("en").weekdays for name in names)
 _YEAR = r"(?:1[5-9]|20)\d\d"
 _WEEK = r"(?:calendar\s)?(?:weeks?|KW|Kalenderwoche|semaine|semana|settimana)"
@@ -47,13 +80,18 @@ _MAX_AFTER_DIGITS_LENGTH = 48
 """No date has more after its first run of digits, nor looks further to see that it has ended."""
 _YEAR_DIGITS = 4
 _CENTURIES = ("15", "16", "17", "18", "19", "20")
-_AFTER_DAY = lazy_regex(r"(?:st|nd|rd|th|\.)?\s(?:(?:of|de)\s)?([^\W\d_]++)\b", re.IGNORECASE)
+_AFTER_DAY = lazy_regex(r"(?:st|nd|rd|th|er|[º°.])?\s(?:(?:of|de)\s)?([^\W\d_]++)\b", re.IGNORECASE)
 _BEFORE_DAY = lazy_regex(r"\b([^\W\d_]++)\.?\s$")
+_SHORT_YEAR = lazy_regex(r"\d\d?\.\d\d?\.\d\d(?!\d)")
 _BESIDE_DAY = frozenset({*MONTHS, "days"})
 _MAX_MONTH_LENGTH = max(map(len, MONTHS)) + 2
 _RELATIVE_HINT = lazy_regex(
     r"\b(?:to(?:day|night|morrow)|yesterday|"
     r"(?:next|last|this) (?:[mtwfs][a-z]{2,5}day|mon|tue|wed|thu|fri|sat|sun|week|month|year))\b"
+)
+_RELATIVE_ELSEWHERE = lazy_regex(
+    rf"(?<!\w)(?:{any_of(_DAYS_BY_WORD)}|{any_of(_NEXT_BEFORE | _NEXT_AFTER)}"
+    rf"|{any_of(_LAST_BEFORE | _LAST_AFTER)})(?!\w)"
 )
 _RELATIVE_WORDS = ("today", "tonight", "tomorrow", "yesterday", "next ", "last ", "this ")
 
@@ -74,8 +112,9 @@ def _pattern() -> re.Pattern[str]:
       (?P<iso>{_YEAR}[-/](?:0[1-9]|1[0-2])[-/][0-3]\d)(?![\d-])
     | (?P<cjk_year>{_YEAR})年(?:(?P<cjk_month>\d\d?)月(?:(?P<cjk_day>\d\d?)日)?)?
     | (?P<dot_day>[0-3]?\d)\.\s?(?P<dot_month>[01]?\d)\.\s?(?P<dot_year>{_YEAR})
+    | {_SHORT_DATE}
     | (?P<slash_a>\d\d?)/(?P<slash_b>\d\d?)/(?P<slash_year>{_YEAR})
-    | (?P<day>[0-3]?\d)(?:st|nd|rd|th|\.)?\s(?:of\s|de\s)?(?P<month>{_MONTH})\b\.?
+    | (?P<day>[0-3]?\d)(?:st|nd|rd|th|er|[º°.])?\s(?:of\s|de\s)?(?P<month>{_MONTH})\b\.?
         (?:,?\s(?:de\s)?(?P<year>{_YEAR})\b)?
     | (?P<us_month>{_MONTH})\.?\s(?P<us_day>[0-3]?\d)(?:st|nd|rd|th)?\b(?![:.]\d)
         (?:,?\s(?P<us_year>{_YEAR})\b)?
@@ -93,6 +132,9 @@ def _pattern() -> re.Pattern[str]:
         [\s-](?P<bare_year>{_YEAR})\b(?![-–/.,]?\d|-?[WQ]\d)
     | (?P<relative>the\sday\safter\stomorrow|the\sday\sbefore\syesterday
         |today|tonight|tomorrow|yesterday)\b
+    | (?<!la\s)(?<!esta\s)(?<!guten\s)(?<!heute\s)(?<!gestern\s)(?<!jeden\s)
+        (?P<day_word>(?-i:morgen)|{any_of(_DAYS_BY_WORD.keys() - {"morgen"})})(?![\w-])
+    | {_BY_WEEKDAY}
     | (?P<which>next|last|this)\s(?P<unit>{_WEEKDAY}|week|month|year)\b
     | (?:in\s(?P<in_days>\d{{1,3}})\sdays|(?P<days_ago>\d{{1,3}})\sdays\sago)\b
     )""",
@@ -190,7 +232,9 @@ def is_mere_day(heading: str) -> bool:
 
 def _may_be_relative(text: str) -> bool:
     """Return whether a text, in lower case, may name a day relative to today."""
-    return any(map(text.__contains__, _RELATIVE_WORDS)) and _RELATIVE_HINT.search(text) is not None
+    if any(map(text.__contains__, _RELATIVE_WORDS)) and _RELATIVE_HINT.search(text) is not None:
+        return True
+    return _RELATIVE_ELSEWHERE.search(text) is not None
 
 
 def _may_be_in_date(text: str, digits: re.Match[str]) -> bool:
@@ -200,6 +244,8 @@ def _may_be_in_date(text: str, digits: re.Match[str]) -> bool:
     """
     start, end = digits.span()
     if end - start == _YEAR_DIGITS and text.startswith(_CENTURIES, start):
+        return True
+    if _SHORT_YEAR.match(text, start):
         return True
     after = _AFTER_DAY.match(text, end)
     if after and after[1].lower() in _BESIDE_DAY:
@@ -268,6 +314,10 @@ def _absolute(found: dict[str, str], said: date | None, is_day_first: bool | Non
             return year
         case {"dot_day": day, "dot_month": month, "dot_year": year}:
             return _day(year, month, day)
+        case {"short_day": day, "short_month": month, "short_year": year}:
+            return _day(f"20{year}", month, day)
+        case {"near_day": day, "near_month": month, "near_year": year}:
+            return _day(f"20{year}", month, day)
         case {"slash_a": first, "slash_b": second, "slash_year": year}:
             return _format_slashed(int(first), int(second), year, is_day_first)
         case {"only_month": month, "only_year": year}:
@@ -340,6 +390,12 @@ def _relative(found: dict[str, str], said: date) -> str:
         match found:
             case {"relative": name}:
                 return _shift(said, _RELATIVE[" ".join(name.lower().split())])
+            case {"day_word": name}:
+                return _shift(said, _DAYS_BY_WORD[" ".join(name.lower().split())])
+            case {"before_weekday": which, "weekday": name}:
+                return _weekday_by_words(which.lower() in _LAST_BEFORE, name, said)
+            case {"after_weekday": which, "weekday_first": name}:
+                return _weekday_by_words(which.lower() in _LAST_AFTER, name, said)
             case {"in_days": days}:
                 return _shift(said, int(days))
             case {"days_ago": days}:
@@ -366,6 +422,10 @@ def _unit(which: str, unit: str, said: date) -> str:
         year, week, _ = (said + timedelta(7 * step)).isocalendar()
         return f"{year}-W{week:02}"
     return _weekday(which, WEEKDAYS[unit], said)
+
+
+def _weekday_by_words(is_last: bool, name: str, said: date) -> str:
+    return _weekday("last" if is_last else "next", WEEKDAYS[name.lower()], said)
 
 
 def _weekday(which: str, weekday: int, said: date) -> str:

@@ -31,8 +31,10 @@ _WIKILINK = lazy_regex(r"\[\[(?:[^\[\]|\n]*\|)?([^\[\]|\n]+)\]\]")
 _NEXT_WORD = lazy_regex(r"\s*[\"'“‘«(\[*_]*(\w*)")
 _ABBREVIATIONS = words_of_all("abbreviations")
 _SHORT_FORMS = words_of_all("abbreviations_before_lower_case")
+_BEFORE_NUMBERS = words_of_all("abbreviations_before_numbers")
+_NUMBERED_ENDS = tuple(word[1:] for word in _BEFORE_NUMBERS if word.startswith("-"))
 _MAX_ABBREVIATION_LENGTH = max(map(len, _ABBREVIATIONS | _SHORT_FORMS))
-_MONTHS_AFTER_ORDINALS = frozenset(
+_AFTER_ORDINALS = words_of_all("words_after_ordinals") | frozenset(
     name
     for language in all_languages()
     if language.code != "en"
@@ -119,10 +121,15 @@ def _ends_here(text: str, match: re.Match[str], begin: int) -> bool:
             "…" not in mark and "." not in mark and not match["closing"]
         )
     before = _word_before(text, match.start(), begin)
+    following = _word_after(text, match.end())
+    if following[:1].isdigit() and _is_before_number(before.lower()):
+        return False
     if len(before) > _MAX_ABBREVIATION_LENGTH and "." not in before:
         return True
     starts_block = match.start() - len(before) == begin
-    return not _is_abbreviated(before, _word_after(text, match.end()), alone=starts_block)
+    if _is_abbreviated(before, following, alone=starts_block):
+        return False
+    return len(before) > 2 or not _is_spaced(text, match.start(), begin, before, following)
 
 
 def _word_before(text: str, dot: int, begin: int) -> str:
@@ -139,13 +146,30 @@ def _word_after(text: str, position: int) -> str:
     return following.group(1) if following else ""
 
 
+def _is_before_number(word: str) -> bool:
+    return word in _BEFORE_NUMBERS or word.endswith(_NUMBERED_ENDS)
+
+
+def _is_spaced(text: str, dot: int, begin: int, word: str, following: str) -> bool:
+    """Return whether a dot belongs to an abbreviation of two words: ``z. B.``, ``p. ex.``."""
+    if f"{word}.{following}".lower() in _ABBREVIATIONS:
+        return True
+    start = dot - len(word)
+    if start - begin < len("z. ") or text[start - 2 : start] != ". ":
+        return False
+    before = _word_before(text, start - 2, begin)
+    return f"{before}.{word}".lower() in _ABBREVIATIONS
+
+
 def _is_abbreviated(word: str, following: str, *, alone: bool) -> bool:
     """Return whether the dot after a word belongs to it; ``alone`` when nothing stands before."""
     lower = word.lower()
     if len(word) == 1 and word.isalpha():
         return word != "I" and (word.isupper() or following[:1].islower())
     if word.isdigit() and len(word) <= 3:
-        return alone or following.lower() in _MONTHS_AFTER_ORDINALS
+        return alone or following.lower() in _AFTER_ORDINALS
+    if lower in _SHORT_FORMS and lower in _ABBREVIATIONS:  # "Sr." after a name, or before one
+        return following.lower() not in words_of_all("stop_words")
     if lower in _SHORT_FORMS or ("." in word and word.replace(".", "").isupper()):
         return not following[:1].isupper()
     return lower in _ABBREVIATIONS and not (lower == "no" and following[:1].isupper())

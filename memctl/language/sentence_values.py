@@ -60,6 +60,9 @@ _MONTH = "|".join(sorted(month_numbers(), key=len, reverse=True))
 _DAY = r"(?P<{0}>[0-3]?\d)(?:st|nd|rd|th|\.)?"
 _YEAR = r"(?P<{0}>(?:19|20)\d\d)"
 _AMOUNT = r"\d+(?:[.,\u00a0'’]\d+)*"
+_SPACED_AMOUNT = r"\d{1,3}(?:[\u0020\u00a0\u202f]\d{3})+(?:,\d\d?)?(?!\d)"
+"""With spaces between the thousands, as in French: ``12 500,00``."""
+_MONEY = rf"(?:{_SPACED_AMOUNT}|{_AMOUNT})"
 _COUNT_WORDS = {word: number for word, number in numerals("en").items() if number > 1}
 _CURRENCIES = {
     "€": "EUR", "eur": "EUR", "euro": "EUR", "euros": "EUR",
@@ -99,10 +102,11 @@ _VALUE = lazy_regex(
     | {_DAY.format("d1")}\s+(?:of\s+)?(?P<m1>{_MONTH})\b\.?(?:,?\s+{_YEAR.format("y1")}\b)?
     | (?P<m2>{_MONTH})\.?\s+{_DAY.format("d2")}(?!\d|[:.]\d)(?:,?\s+{_YEAR.format("y2")}\b)?
     | (?P<m3>{_MONTH})\.?,?\s+{_YEAR.format("y3")}\b
+    | (?P<clock24>[0-2]?\d(?:[hH][0-5]\d|(?:[.:][0-5]\d)?(?=\s?Uhr\b)))(?!\w)
     | (?P<clock>[0-2]?\d:[0-5]\d)\s*(?P<half1>[ap]\.?m\b\.?)?
     | (?P<hour>1?\d)\s*(?P<half2>[ap]\.?m\b\.?)
-    | (?P<cur1>[€$£¥])\s?(?P<money1>{_AMOUNT})(?P<kilo1>k\b)?
-    | (?P<money2>{_AMOUNT})(?P<kilo2>k)?\s?(?P<cur2>{_CURRENCY})(?!\w)
+    | (?P<cur1>[€$£¥])\s?(?P<money1>{_MONEY})(?P<kilo1>k\b)?
+    | (?P<money2>{_MONEY})(?P<kilo2>k)?\s?(?P<cur2>{_CURRENCY})(?!\w)
     | (?P<percent>{_AMOUNT})\s?(?:%|percent\b|per\s+cent\b)
     | {_YEAR.format("y4")}(?![\w.,:/-]\d|-\w)
     | (?P<number>{_AMOUNT})(?![\w/:-])(?:\s+|\s*(?=kg\b|km\b|g\b|m\b|l\b))(?P<unit>[^\W\d_]{{1,20}})
@@ -112,7 +116,7 @@ _VALUE = lazy_regex(
     re.IGNORECASE | re.VERBOSE,
 )
 _MAY_HAVE = lazy_regex(rf"\d|{'|'.join(_COUNT_WORDS)}|{'|'.join(_SCALES)}", re.IGNORECASE)
-_THOUSANDS = lazy_regex(r"\d{1,3}([.,'’\u00a0]\d{3})+$")
+_THOUSANDS = lazy_regex(r"\d{1,3}([.,'’ \u00a0\u202f]\d{3})+$")
 _DECIMAL = lazy_regex(r"\d+(?:[.,]\d+)?$|\d{1,3}(?:,\d{3})+\.\d+$|\d{1,3}(?:\.\d{3})+,\d+$")
 _NO_UNITS = """such other more different further new old per times
     a an and are at by for from in is of on or the to was with"""
@@ -133,6 +137,9 @@ def _values(sentence: str) -> Iterator[Value]:
 
 def _value(match: re.Match[str]) -> Value | None:
     part = match.groupdict()
+    if part["clock24"]:
+        clock = re.sub(r"[hH.]", ":", part["clock24"])
+        return _make_value(match, "time", _times(clock, part))
     if part["clock"] or part["hour"]:
         return _make_value(match, "time", _times(part["clock"] or part["hour"], part))
     if part["money1"] or part["money2"]:
@@ -240,7 +247,7 @@ def _numbers(written: str) -> list[Reading]:
 
 def _readings(written: str) -> list[float]:
     """``1,200`` and ``1.200`` may be thousands or decimals; both meanings are kept."""
-    plain = re.sub(r"[\u00a0'’]", "", written)
+    plain = re.sub(r"[ \u00a0\u202f'’]", "", written)
     candidates = set()
     if _THOUSANDS.match(written):
         candidates.add(re.sub(r"[.,]", "", plain))

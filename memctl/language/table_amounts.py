@@ -34,7 +34,10 @@ _BALANCE = lazy_regex(r"balance|saldo", re.IGNORECASE)
 """What is the rest of a price where the row also says whose ("Lowther; balance; 300")."""
 _CURRENCY = lazy_regex(r"currency|cur|währung|devise|moneda|valuta", re.IGNORECASE)
 _NO_MARK = lazy_regex(r"[-\d.,'\s\u00a0]")
-_NUMBER = lazy_regex(r"[€£$]?\s?(-?\d+(?:[.,'\u00a0]\d{3})*(?:[.,]\d+)?)\s?(?:[€£$]|[A-Za-z]{3})?")
+_NUMBER = lazy_regex(
+    r"[€£$]?\s?(-?(?:\d{1,3}(?:[ \u202f]\d{3})+|\d+(?:[.,'\u00a0]\d{3})*)(?:[.,]\d+)?)"
+    r"\s?(?:[€£$]|[A-Za-z]{3})?"
+)
 
 
 def row_cells(line: str) -> Cells:
@@ -101,7 +104,7 @@ def number(value: str) -> float:
     match = _NUMBER.fullmatch(value)
     if match is None:
         return 0.0
-    return float(re.sub(r"[,.'\u00a0](?=\d{3}(?:\D|$))", "", match[1]).replace(",", "."))
+    return float(re.sub(r"[,.' \u00a0\u202f](?=\d{3}(?:\D|$))", "", match[1]).replace(",", "."))
 
 
 def written(amount: float) -> str:

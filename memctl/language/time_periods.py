@@ -458,8 +458,24 @@ def is_time_name(word: str) -> bool:
     return plain in _NAMES or is_written is not None
 
 
+_MEAN_OTHER_THINGS = {word for word in _DAYS if word in words_of_all("stop_words")}
+"""Words for days that are other words in another language: "hier" is here in German."""
+
+
+def _names_a_day(word: str, question: str) -> bool:
+    """Return whether the words around such a word are of a language in which it is a day."""
+    around = set(_WORD.findall(question.lower())) - {word}
+    counts = {each.code: len(around & each.stop_words) for each in all_languages()}
+    own = [each.code for each in all_languages() if word in chain(*each.days.values())]
+    other = [each.code for each in all_languages() if word in each.stop_words]
+    return max(map(counts.__getitem__, own)) >= max(map(counts.__getitem__, other))
+
+
 def _relative_periods(question: str, today: date) -> Iterator[Period]:
     for match in _pattern().finditer(question):
+        day = (match["shift"] or "").lower()
+        if day in _MEAN_OTHER_THINGS and not _names_a_day(day, question):
+            continue
         try:
             days = _days(match, today)
         except (OverflowError, ValueError):  # a time that no calendar has

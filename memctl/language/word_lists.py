@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+_WORDS_OR_REST = re.compile(r"\w+|\W+")
 _HERE = Path(__file__).parent
 _LANGUAGES = _HERE / "languages"
 
@@ -31,12 +32,20 @@ class Language(Struct, frozen=True):
     """Whether articles and pronouns lose their vowel before another one: ``l'eau``."""
     capitalises_nouns: bool = False
     """Whether a capital makes no name of a word."""
+    joins_words: bool = False
+    """Whether words are joined to one: ``Haustürschlüssel``."""
     stop_words: frozenset[str] = frozenset()
     """Words that are common in running text and carry grammar rather than meaning."""
+    weak_words: frozenset[str] = frozenset()
+    """Words of greetings, and verbs, that carry no keyword and begin no name."""
     abbreviations: frozenset[str] = frozenset()
     """Words whose dot does not end a sentence."""
     abbreviations_before_lower_case: frozenset[str] = frozenset()
     """Words whose dot ends a sentence only before a capital."""
+    abbreviations_before_numbers: frozenset[str] = frozenset()
+    """Words whose dot does not end a sentence before a number; those that end so, after a dash."""
+    words_after_ordinals: frozenset[str] = frozenset()
+    """Words before which the dot after a number makes it an ordinal: ``14. bis``, ``3. Stock``."""
     unfinished_words: frozenset[str] = frozenset()
     """Words that end no line of a finished sentence."""
     linking_words: frozenset[str] = frozenset()
@@ -54,6 +63,12 @@ class Language(Struct, frozen=True):
     """The names of the seasons, from spring on."""
     days: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Words for days by their distance from today: ``"-1"`` is yesterday."""
+    days_ahead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The same of days to come: ``"1"`` is tomorrow."""
+    next_before: tuple[str, ...] = ()
+    """Words before a weekday that make it the next one."""
+    next_after: tuple[str, ...] = ()
+    """Words after a weekday that make it the next one: ``mardi prochain``."""
     holidays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The names of holidays by month and day, ``12-25``, and of ``easter``."""
     bounds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -76,6 +91,16 @@ class Language(Struct, frozen=True):
     """Words before a length of time that make it a time ago."""
     lately: tuple[str, ...] = ()
     """Words before a length of time that ends today: ``last`` three weeks."""
+    keeping: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What users ask with for something to be kept: ``requests`` before a colon or a clause, which
+    ``that`` begins, ``labels`` before a colon alone, and ``please``."""
+    stating: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Words before a colon by the type of statement that follows: ``decision``, ``preference``."""
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Words for ``birthday``, ``phone``, ``number`` and ``address``, which readers of contacts
+    write in English."""
+    stating_outright: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The same of words inside a statement: ``we have decided``."""
 
 
 @cache
@@ -130,6 +155,35 @@ def numbered_words(kind: str, first: int) -> dict[str, int]:
         for number, names in enumerate(getattr(language, kind), first)
         for name in names
     }
+
+
+@cache
+def phrases_of_all(kind: str, key: str) -> tuple[str, ...]:
+    """Return the phrases under a key of a field that maps keys to phrases, in all languages."""
+    found = (getattr(language, kind).get(key, ()) for language in all_languages())
+    return tuple(dict.fromkeys(phrase for phrases in found for phrase in phrases))
+
+
+@cache
+def english_labels(language: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the English labels of contacts by the words for them in a language."""
+    found: dict[str, list[str]] = {}
+    for label, words in load_language(language).labels.items():
+        for word in words:
+            found.setdefault(word, []).append(label)
+    return {word: tuple(labels) for word, labels in found.items()}
+
+
+def with_english_labels(question: str, language: str) -> str:
+    """Return a question in a language with its words for labels of contacts in English."""
+    known = english_labels(language)
+    words = (known.get(word.lower(), (word,))[0] for word in _WORDS_OR_REST.findall(question))
+    return "".join(words)
+
+
+def any_phrase(phrases: Iterable[str]) -> str:
+    """Return a regular expression for any of some phrases, with either apostrophe."""
+    return any_of(phrases).replace("'", "['’]").replace(r"\ ", r"\s+")
 
 
 def any_of(words: Iterable[str]) -> str:

@@ -14,7 +14,11 @@ from memctl.language.date_mentions import DateSpan, date_spans
 from memctl.language.identification import identify_language
 from memctl.language.inline_tags import find_hashtags, find_wikilinks, without_inline_tags
 from memctl.records import Distilled, EntityMention, SourceText, Understanding
-from memctl.understanding.entity_extraction import extract_entities, with_small_names
+from memctl.understanding.entity_extraction import (
+    extract_entities,
+    with_small_names,
+    without_zones,
+)
 from memctl.understanding.gist_writing import gist
 from memctl.understanding.importance_score import ImportanceInputs, score_importance
 from memctl.understanding.keyword_extraction import MAX_KEYWORDS, choose_topics, extract_keywords
@@ -106,6 +110,7 @@ class BuiltinUnderstander:
             draft.read = read_lines(draft.source, draft.lines, self._encoder, self._triggers)
             draft.entities = names(draft.read, draft.entities, draft.language)
             draft.distilled = statements(draft.source, draft.read)
+        draft.entities = without_zones(draft.entities, draft.source.text)
         if draft.language == "en":
             draft.entities = with_small_names(draft.entities, draft.source.text, draft.lines)
 

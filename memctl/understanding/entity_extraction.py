@@ -20,6 +20,7 @@ from memctl.language.word_lists import (
     PLACE_ENDS,
     PLACE_STARTS,
     TITLES,
+    Language,
     is_common_word,
     known_names,
     load_language,
@@ -65,6 +66,7 @@ _ORGANISATION_BEFORE = re.compile(
 )
 _ADJECTIVE = re.compile(r"(?:[^s]ian|[ai]ese|(?<=..)ish|can|ern)s?$")
 """Endings of single capitalised words that tell where something is from, such as Brazilian."""
+_ZONE = re.compile(r"\b(?:Africa|America|Asia|Atlantic|Australia|Europe|Indian|Pacific)/[A-Z]\w+\b")
 _OFFICES = frozenset({"CEO", "CTO", "CFO", "COO"})
 _NAMES_LIKE_STOP_WORDS = frozenset({"Will", "US", "WHO"})
 _DIGIT = re.compile(r"\d")
@@ -116,6 +118,15 @@ def with_small_names(
             if _is_known_in_small(name):
                 found.add(name, "person" if name in known_names().given else "place")
     return found.merged()
+
+
+def without_zones(entities: Sequence[EntityMention], text: str) -> tuple[EntityMention, ...]:
+    """Leave out what is named in time zones alone: nobody was in the Berlin of Europe/Berlin."""
+    zones = {part for zone in _ZONE.findall(text) for part in zone.split("/")}
+    if not zones:
+        return tuple(entities)
+    rest = _ZONE.sub(" ", text)
+    return tuple(each for each in entities if each.name not in zones or each.name in rest)
 
 
 def is_named(name: str, text: str) -> bool:
@@ -276,6 +287,7 @@ def _by_what_stands_before(text: str, position: int, written: str, name: str) ->
 def _known_name(written: str, is_first: bool, language: str) -> tuple[str, str, bool] | None:
     """Name, type and certainty of a run of capitalised words; None where it names nothing."""
     words = _trim(_without_office(_up_to_owner(written.rstrip(".").split(" "))))
+    words = _without_weak_start(words, load_language(language), is_first=is_first)
     if load_language(language).capitalises_nouns:
         words = _from_marked(words)
     if is_first:
@@ -327,11 +339,21 @@ def _without_office(words: list[str]) -> list[str]:
 
 def _trim(words: list[str]) -> list[str]:
     """Cut what names nothing off both ends."""
-    while words and (_names_nothing(words[0]) or words[0].isdigit()):
+    while words and (_names_nothing(words[0]) or words[0].isdigit() or words[0].islower()):
         words = words[1:]
     while words and (_names_nothing(words[-1]) or words[-1].islower() or _is_year(words[-1])):
         words = words[:-1]
     return words
+
+
+def _without_weak_start(words: list[str], language: Language, *, is_first: bool) -> list[str]:
+    """Cut off a greeting, and a stop word at the start of a sentence: "Bonjour", "Entre"."""
+    dropped = language.weak_words | language.stop_words if is_first else language.weak_words
+    start = next(
+        (at for at, word in enumerate(words) if word in TITLES or word.lower() not in dropped),
+        len(words),
+    )
+    return _trim(words[start:]) if 0 < start < len(words) else words
 
 
 def _without_sentence_start(words: list[str]) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from math import log
 
-from memctl.language.word_lists import VERBS, WEAK_WORDS, stop_words
+from memctl.language.word_lists import VERBS, WEAK_WORDS, load_language, stop_words
 from memctl.records import SourceText
 
 MAX_KEYWORDS = 10
@@ -35,7 +35,7 @@ _ASCII_TOKEN = re.compile(r"[A-Za-z0-9]+(?:['.\-][A-Za-z0-9]+)*|[^\w\s]|\n")
 """The same where all is ASCII, found a quarter faster."""
 _URL = re.compile(r"(?:https?://|www\.)\S+")
 
-_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?!\w)")
+_DATE = re.compile(r"(?:\d{4}-\d{2}-\d{2}|\d{1,2}\.\d{1,2}\.\d{2,4})(?!\w)")
 
 _DROPPED = WEAK_WORDS | VERBS
 """Words of no weight, and forms that end a phrase instead of standing in it."""
@@ -91,7 +91,8 @@ class _ContentWords(dict[str, str]):
 
     def __init__(self, language: str) -> None:
         super().__init__()
-        self._dropped = _DROPPED | stop_words("en") | stop_words(language)
+        weak = load_language(language).weak_words
+        self._dropped = _DROPPED | weak | stop_words("en") | stop_words(language)
 
     def __missing__(self, token: str) -> str:
         if len(self) >= _REMEMBERED:
@@ -102,7 +103,7 @@ class _ContentWords(dict[str, str]):
     def _is_content_word(self, token: str, plain: str) -> bool:
         if len(token) < 2 or not token[0].isalnum():
             return token.isalpha() and not token.isascii()
-        if _ISO_DATE.match(token):
+        if _DATE.match(token):
             return False
         return plain not in self._dropped and not token.isdigit() and "'" not in plain[-3:]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from functools import cached_property
 from itertools import islice
@@ -19,7 +19,7 @@ from msgspec import Struct
 from memctl.config import TriggerSettings
 from memctl.language.date_mentions import ENTRY_DAY, date_spans, is_mere_day, month_and_day
 from memctl.language.sentence_splitting import has_empty_line, without_link_marks
-from memctl.language.word_lists import load_language, word_set
+from memctl.language.word_lists import any_phrase, load_language, phrases_of_all, word_set
 from memctl.models.task_encoder import STATEMENT_LABELS, SentenceReading, TaskEncoder
 from memctl.records import Distilled, EntityMention, SourceText
 from memctl.understanding.entity_extraction import MAX_ENTITIES, is_marked
@@ -73,12 +73,22 @@ _TYPE_OF_LABEL = {
     "agreed": "decision", "preference": "preference", "lesson learned": "learning",
     "lesson learnt": "learning", "lesson": "learning", "til": "learning",
     "observation": "observation", "plan": "plan",
+    **dict.fromkeys(phrases_of_all("stating", "decision"), "decision"),
+    **dict.fromkeys(phrases_of_all("stating", "preference"), "preference"),
 }  # fmt: skip
 _LABEL = re.compile(rf"(?P<label>{'|'.join(_TYPE_OF_LABEL)})\s*:\s+(?=\S+ \S+ \S)", re.IGNORECASE)
 """Before a statement that is kept whatever it says, besides the labels among the triggers."""
 _EXPLICIT_TYPE = {
-    "decision": re.compile(r"\b(?:we|i)(?:['’]ve| have)? (?:decided|agreed|chose) ", re.IGNORECASE),
-    "preference": re.compile(r"\bi (?:always )?prefer ", re.IGNORECASE),
+    "decision": re.compile(
+        r"\b(?:we|i)(?:['’]ve| have)? (?:decided|agreed|chose) "
+        rf"|\b(?:{any_phrase(phrases_of_all('stating_outright', 'decision'))})\b",
+        re.IGNORECASE,
+    ),
+    "preference": re.compile(
+        r"\bi (?:always )?prefer "
+        rf"|\b(?:{any_phrase(phrases_of_all('stating_outright', 'preference'))})\b",
+        re.IGNORECASE,
+    ),
 }
 """In a statement that says itself what it is."""
 _DUE = re.compile(
@@ -435,14 +445,15 @@ def _titles(source: SourceText, line: Line) -> Iterator[str]:
     yield from filter(None, dict.fromkeys((source.title, line.heading.rpartition(" > ")[2])))
 
 
-def most_telling(read: Iterable[ReadLine], length: int) -> list[ReadLine]:
+def most_telling(read: Sequence[ReadLine], length: int) -> list[ReadLine]:
     """Return the sentences that state something by how much they say of the gist, most first.
 
     Args:
         read: Of one document.
         length: Of its text, in characters: what stands early and is short is preferred.
     """
-    stating = [item for item in read if item.confidence >= KEPT / 2]
+    said = [item for item in read if item.line.kind != "properties"] or read
+    stating = [item for item in said if item.confidence >= KEPT / 2]
     return sorted(stating, key=lambda item: -_telling(item, length))
 
 

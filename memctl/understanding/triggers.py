@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from memctl.config import TriggerSettings
 from memctl.language.inline_tags import find_hashtags, without_inline_tags
 from memctl.language.sentence_splitting import QUESTION_MARKS, split_sentences
+from memctl.language.word_lists import any_phrase, phrases_of_all
 from memctl.records import Distilled, KeptStatement, SourceText, Understanding
 
 TriggerType = Literal["memories", "important_fact"]
@@ -358,12 +359,38 @@ def _ways_to_say(text: str, type_: TriggerType) -> Iterator[_Phrase]:
         return
     verb = _CLAUSE_VERBS.get(label)
     asks = verb is not None or _ORDER.match(label) is not None
-    dash = r"|\s[-–—]{1,2}(?=\s)" if asks or len(words) > 1 else ""
+    dash = _DASH if asks or len(words) > 1 else ""
     pattern = rf"{_LEAD}(?P<said>{verb or said}){_TO_KEEP if asks else ''}{_followed(dash)}"
     yield _Phrase(text, type_, re.compile(pattern, re.IGNORECASE), is_label=True)
+    if label == "important":
+        pattern = rf"{_LEAD}(?P<said>{_keeping('labels')}){_followed()}"
+        yield _Phrase(text, type_, re.compile(pattern, re.IGNORECASE), is_label=True)
+    if label == "remember":
+        yield from _requests(text, type_)
     if verb is not None:
         clause = re.compile(rf"{_LEAD}(?P<said>{verb}){_TOLD}", re.IGNORECASE)
         yield _Phrase(text, type_, clause, is_label=True, is_clause=True)
+
+
+def _requests(text: str, type_: TriggerType) -> Iterator[_Phrase]:
+    """Yield what asks in other languages than English as ``text`` does: "merk dir, dass ..."."""
+    please = _keeping("please")
+    asks = (
+        rf"{_LEAD}(?:(?:{please}),?\s+)?"
+        rf"(?P<said>{_keeping('requests')})(?:,?\s+(?:{please})(?!\w))?"
+    )
+    that = rf",?\s+(?:{_keeping('that')})(?:\s+|(?<=['’]))(?=\S+\s+\S)"
+    label = re.compile(rf"{asks}{_followed(_DASH)}", re.IGNORECASE)
+    yield _Phrase(text, type_, label, is_label=True)
+    clause = re.compile(rf"{asks}{that}", re.IGNORECASE)
+    yield _Phrase(text, type_, clause, is_label=True, is_clause=True)
+
+
+def _keeping(key: str) -> str:
+    return any_phrase(phrases_of_all("keeping", key))
+
+
+_DASH = r"|\s[-–—]{1,2}(?=\s)"
 
 
 def _followed(dash: str = "") -> str:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from memctl.consolidation.statements import slots_of
 from memctl.language.sentence_values import values
+from memctl.language.table_amounts import is_number, number
 
 
 def found(sentence: str) -> list[tuple[str, str]]:
@@ -37,6 +38,12 @@ def found(sentence: str) -> list[tuple[str, str]]:
         ("Two grand pianos", [("quantity", "Two grand")]),
         ("Two grand for the organ", [("number", "Two grand")]),
         ("May I come?", []),
+        (
+            "Le total est de 12 500 € ou 1 850,00 €.",
+            [("money", "12 500 €"), ("money", "1 850,00 €")],
+        ),
+        ("En 2024 500 € de plus", [("date", "2024"), ("money", "500 €")]),
+        ("Um 8.15 Uhr, 7 Uhr oder 14h30", [("time", "8.15"), ("time", "7"), ("time", "14h30")]),
     ],
 )
 def test_values_are_found_by_their_form(sentence: str, expected: list[tuple[str, str]]) -> None:
@@ -70,6 +77,10 @@ def test_a_fraction_in_words_is_no_amount(amount: str) -> None:
         ("03/06/2026", "3 June 2026"),
         ("03/06/2026", "6 March 2026"),
         ("9:30", "9:30 pm"),
+        ("14h30", "2:30 pm"),
+        ("8.15 Uhr", "8:15"),
+        ("12 500 €", "12.500 €"),
+        ("12\u202f500,00 €", "€12,500"),
         ("17:00", "5 pm"),
         ("two machines", "2 machines"),
         ("a hundred and fifty-two pounds", "£152"),
@@ -104,6 +115,14 @@ def test_values_stand_where_they_say_in_any_text(text: str) -> None:
         assert text[value.start : value.end] == value.text
         assert value.readings
         assert value.agrees_with(value)
+
+
+@pytest.mark.parametrize(
+    "written", ["1 129,50", "1.129,50", "1\u202f129,50 €", "1,129.50", "1129.5"]
+)
+def test_a_cell_is_a_number_however_its_thousands_are_written(written: str) -> None:
+    assert is_number(written)
+    assert number(written) == 1129.5
 
 
 def test_a_number_with_a_letter_after_it_is_the_name_of_something() -> None:

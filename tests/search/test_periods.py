@@ -26,6 +26,7 @@ ASKED = date(2026, 11, 22)
         ("What happened in spring 2023?", "in spring 2023", "2023-03-01", "2023-05-31"),
         ("What did Ann say two weeks ago?", "two weeks ago", "2026-11-05", "2026-11-11"),
         ("What did Ann say yesterday?", "yesterday", "2026-11-21", "2026-11-21"),
+        ("Qui est venu hier ?", "hier", "2026-11-21", "2026-11-21"),
         ("Who came last Friday?", "last Friday", "2026-11-20", "2026-11-20"),
         ("Who came last Sunday?", "last Sunday", "2026-11-15", "2026-11-15"),
         ("Who came last week?", "last week", "2026-11-09", "2026-11-15"),
@@ -148,6 +149,7 @@ def test_a_time_counts_from_the_day_of_asking(
         "What costs between 1900 and 2000 euros?",
         "What is between 31 and 2 May?",
         "What is open from 9 to 5, may I ask?",
+        "Wer wohnt hier in der Straße?",
     ],
 )
 def test_words_that_only_look_like_a_period_are_not_one(question: str) -> None:
@@ -252,6 +254,24 @@ def test_where_a_question_says_little_else_its_time_decides(
 
 def test_a_question_of_a_time_that_nothing_is_from_is_not_answered(diary: Shelf) -> None:
     assert extract_answer(diary.searcher().search("What did Ida do in February?")).text == NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    ("question", "is_known"),
+    [
+        ("How much honey was harvested in 2025?", True),
+        ("How much honey was harvested in June?", True),
+        ("How much honey was harvested in 2024?", False),
+        ("How much honey was harvested in June 2024?", False),
+    ],
+)
+def test_what_stands_under_a_day_of_another_year_is_not_given_as_fact(
+    shelf: Shelf, memory_of: MemoryOf, question: str, is_known: bool
+) -> None:
+    text = "Spring harvest: 62.5 kg of honey.\n\nThe 500 g jar is sold at 7.50 €."
+    when = datetime(2025, 6, 14, tzinfo=UTC)
+    shelf.put([memory_of("x", text, heading="Bees > 14 June 2025", created_at=when)])
+    assert extract_answer(shelf.searcher().search(question)).found is is_known
 
 
 def test_words_that_are_all_there_outweigh_the_time(diary: Shelf) -> None:

@@ -114,6 +114,8 @@ def test_a_form_that_few_records_have_weighs_no_more_than_the_word() -> None:
     [
         ("¿Dónde está el contrato de la casa?", "contrato casa", "es"),
         ("Wo ist denn der Vertrag für das Haus?", "Vertrag Haus", "de"),
+        ("Wann und an wen geht welcher Vertrag?", "geht Vertrag", "de"),
+        ("Combien de scies achetons-nous ?", "scies achetons", "fr"),
         ("Where is the contract for the house?", "contract house", "en"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from memctl.errors import UsageError
 from memctl.models import Embedder
@@ -204,6 +204,67 @@ def test_a_german_question_finds_german_records(shelf: Shelf, memory_of: MemoryO
     outcome = shelf.searcher().search("verkauftes Haus", mode="keyword")
     assert found(outcome) == ["haus"]
     assert outcome.explain["languages"] == ["de", "en"]
+
+
+@pytest.mark.parametrize(
+    ("question", "id"),
+    [
+        ("Was kostet die Küche?", "kueche"),
+        ("Wo ist der Hallenschlüssel?", "halle"),
+        ("Wo liegt der Kuchenteller?", None),
+        ("Wie ist die Lage?", None),
+    ],
+)
+def test_words_that_german_joins_to_one_are_found_by_their_parts(
+    shelf: Shelf, memory_of: MemoryOf, question: str, id: str | None
+) -> None:
+    from memctl.language.term_analysis import passage_terms
+
+    texts = {
+        "kueche": "Die Einbauküche bieten wir für 12.480 Euro an.",
+        "halle": "Den Schlüssel für die Halle hat der Nachbar.",
+        "beilage": "Die Beilage war versalzen.",
+    }
+    made = {id: memory_of(id, text) for id, text in texts.items()}
+    rows = [
+        replace(each, search_text=" ".join(passage_terms("", "", each.text, "de")))
+        for each in made.values()
+    ]
+    shelf.put(rows, language="de")
+    assert found(shelf.searcher().search(question, mode="keyword")) == ([id] if id else [])
+
+
+@pytest.mark.parametrize(
+    ("question", "id"),
+    [
+        ("Was will Mueller?", "mueller"),
+        ("Wann hat Ute Geburtstag?", "ute"),
+        ("Blauer Poet?", None),
+        ("Is that one so handy?", None),
+    ],
+)
+def test_umlauts_and_labels_of_contacts_are_found_however_they_are_written(
+    shelf: Shelf, memory_of: MemoryOf, question: str, id: str | None
+) -> None:
+    texts = {"mueller": "Müller braucht Griffe.", "ute": "Birthday of Ute: 1968-05-07"}
+    texts["ann"] = "Phone number of Ann: +49 171 5550123"
+    shelf.put([memory_of(id, text) for id, text in texts.items()], language="de")
+    assert found(shelf.searcher().search(question, mode="keyword")) == ([id] if id else [])
+
+
+def test_a_label_that_is_asked_for_in_another_language_is_the_answer(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    text = (
+        "Jérôme Tréguier\nPhone number of Jérôme Tréguier (mobile): +33 6 55 50 12 34\n"
+        "Birthday of Jérôme Tréguier: 1968-05-07"
+    )
+    shelf.put([memory_of("x", text, title="Jérôme Tréguier")], language="fr")
+    asked = "Quelle est la date de naissance de Jérôme Tréguier ?"
+    answer = extract_answer(shelf.searcher().search(asked))
+    assert answer.found
+    assert "Birthday of Jérôme Tréguier: 1968-05-07" in answer.text
+    assert not extract_answer(shelf.searcher().search("Date de naissance de Moussa ?")).found
 
 
 def _values(memory: object) -> dict[str, object]:

@@ -9,7 +9,12 @@ import pytest
 from memctl.language.date_mentions import date_spans
 from memctl.language.identification import identify_language
 from memctl.records import EntityMention, Segment, SourceText
-from memctl.understanding.entity_extraction import extract_entities, is_named, with_small_names
+from memctl.understanding.entity_extraction import (
+    extract_entities,
+    is_named,
+    with_small_names,
+    without_zones,
+)
 from memctl.understanding.importance_score import ImportanceInputs, score_importance, with_novelty
 from memctl.understanding.keyword_extraction import choose_topics, extract_keywords
 from memctl.understanding.text_outline import text_outline
@@ -35,6 +40,22 @@ def test_people_places_and_organisations_are_told_apart() -> None:
         "Berlin": "place",
         "Bank of Spain": "organization",
     }
+
+
+def test_greetings_and_words_that_begin_a_sentence_are_no_part_of_a_name() -> None:
+    text = "Bonjour Madame Omnès, merci.\n\nEntre Mme Roux et la SARL Garnier Bois, rien."
+    assert {*named(text, "fr")} == {"Madame Omnès", "Mme Roux", "SARL Garnier Bois"}
+    assert {*named("Hola María, gracias.", "es")} == {"María"}
+    found = extract_keywords(
+        "Guten Tag Herr Brandl, vielen Dank. Am 3.3.25 kommt die Lieferung.", "de"
+    )
+    assert {*found} == {"Brandl", "Lieferung"}
+
+
+def test_what_is_named_in_a_time_zone_alone_is_no_place() -> None:
+    found = (EntityMention("Berlin", "place", 1), EntityMention("Europe", "place", 1))
+    assert without_zones(found, "At 09:00 (Europe/Berlin), in Bern.") == ()
+    assert without_zones(found, "At 09:00 (Europe/Berlin), in Berlin.") == found[:1]
 
 
 def test_a_person_is_told_from_what_they_are_of() -> None:
@@ -180,6 +201,23 @@ def test_a_written_date_becomes_iso(written: str, iso: str) -> None:
 )
 def test_what_is_no_certain_date_is_left_out(text: str) -> None:
     assert date_spans(text) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "iso"),
+    [
+        ("Wir kommen am nächsten Montag.", "2026-05-18"),
+        ("Ich war gestern dort, morgen Nachmittag nicht.", "2026-05-11 2026-05-13"),
+        ("Rendez-vous lundi prochain, ou après-demain.", "2026-05-18 2026-05-14"),
+        ("Nos vemos el martes que viene o mañana por la mañana.", "2026-05-19 2026-05-13"),
+        ("A partir du 1er avril 2025, et du 2 mai 2025.", "2025-04-01 2025-05-02"),
+        ("Am 3.3.25 und vom 04.03.25 an.", "2025-03-03 2025-03-04"),
+        ("Guten Morgen! Hier ist Python 3.11.25, Abschnitt 3.3.25, am 3.3.25.1.", ""),
+        ("A las 8 de la mañana hace frío.", ""),
+    ],
+)
+def test_dates_and_days_of_other_languages_are_known(said: str, iso: str) -> None:
+    assert [span.iso for span in date_spans(said, TUESDAY)] == iso.split()
 
 
 @pytest.mark.parametrize(

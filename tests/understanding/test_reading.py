@@ -28,6 +28,24 @@ def test_a_decision_is_kept_without_any_phrase_that_says_so() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Beschluss: Wir kaufen die Kreissäge von Altendorf.", "decision"),
+        ("Wir haben uns entschieden, die Platte in Granit zu nehmen.", "decision"),
+        ("Décision : nous achetons la scie Altendorf.", "decision"),
+        ("On a décidé de vendre le vieux Kangoo.", "decision"),
+        ("Hemos decidido vender la furgoneta vieja.", "decision"),
+        ("Je préfère le miel de tilleul.", "preference"),
+        ("Prefiero la miel de romero.", "preference"),
+    ],
+)
+def test_what_a_sentence_says_itself_that_it_is_counts_in_other_languages(
+    text: str, kind: str
+) -> None:
+    assert [each.type for each in understood(f"{text}\n").distilled] == [kind]
+
+
 def test_a_memory_says_what_it_is_about_and_when() -> None:
     [memory] = understood(
         "Went with the grey tiles in the end, 42 a square metre.",
@@ -184,6 +202,17 @@ def test_a_gist_names_in_brackets_what_its_sentences_leave_out() -> None:
     assert all(name in text or name in text.lower() for name in names)
     assert not any(name in said for name in names)
     assert "Tuesday" not in names
+
+
+def test_a_gist_leaves_out_what_a_program_says_of_a_document() -> None:
+    notice = "10.03.25, 07:02 - Nachrichten und Anrufe sind Ende-zu-Ende-verschlüsselt."
+    said = "Der Techniker kommt am Donnerstag und tauscht das Lager."
+    text = f"{notice}\n{said}"
+    at = len(notice) + 1
+    found = understood(
+        text, segments=(Segment(0, at, "properties"), Segment(at, len(text), "prose"))
+    )
+    assert found.gist == said
 
 
 def test_a_gist_has_thirty_words_at_most() -> None:

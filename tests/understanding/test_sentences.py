@@ -25,6 +25,11 @@ def split(text: str) -> list[str]:
         "Wait... what happened here",
         "Das ist z.B. am 3. Mai so.",
         '"Are you sure?" she asked.',
+        "Ich bin vom 14. bis 25. Juli im Urlaub, d. h. z. B. im 3. Stock der Lindenstr. 8.",
+        "Der Preis beträgt 3.744,15 € inkl. MwSt. und u. a. Lieferung.",
+        "Voir p. 12, art. 3, tél. 02 99 40, p. ex. chez Mmes. Roux et env. 30 pers. présentes.",
+        "El Sr. García y la Dra. Ruiz viven en EE. UU., núm. 5, p. ej. aquí, aprox. desde mayo.",
+        "Dhr. Jansen en mevr. De Vries komen bijv. vrijdag.",
     ],
 )
 def test_a_dot_inside_a_sentence_does_not_end_it(one: str) -> None:
@@ -34,6 +39,12 @@ def test_a_dot_inside_a_sentence_does_not_end_it(one: str) -> None:
 def test_sentences_end_at_their_punctuation() -> None:
     assert split("It works. Does it? Yes! see you… Bye") == [
         "It works.", "Does it?", "Yes!", "see you…", "Bye",
+    ]  # fmt: skip
+
+
+def test_a_number_and_a_short_word_end_a_sentence_before_a_capital() -> None:
+    assert split("Wir haben 5. Das war's usw. Danach sah ich John Smith Sr. He went.") == [
+        "Wir haben 5.", "Das war's usw.", "Danach sah ich John Smith Sr.", "He went.",
     ]  # fmt: skip
 
 

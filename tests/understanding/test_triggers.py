@@ -211,6 +211,44 @@ def test_what_is_no_label_however_people_write_it_keeps_nothing(message: str) ->
     assert not detect_trigger(message).detected
 
 
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ("Merk dir: der Schlüssel liegt beim Nachbarn", "der Schlüssel liegt beim Nachbarn"),
+        ("Bitte merk dir, dass ich in Graz wohne", "ich in Graz wohne"),
+        ("Ok, wichtig: Abgabe am Freitag", "Abgabe am Freitag"),
+        ("Retiens que la clé est chez Kerbrat", "la clé est chez Kerbrat"),
+        ("N’oublie pas qu’il est allergique aux noix", "il est allergique aux noix"),
+        ("À retenir : la clé est ici", "la clé est ici"),
+        ("Recuerda que soy vegetariana", "soy vegetariana"),
+        ("Por favor, no olvides que Ana llega el lunes", "Ana llega el lunes"),
+        ("Ricordati: il codice è 4711", "il codice è 4711"),
+        ("Não esqueça que a Ana é alérgica", "a Ana é alérgica"),
+        ("Onthoud dat ik vegetariër ben", "ik vegetariër ben"),
+    ],
+)
+def test_a_request_in_another_language_keeps_what_follows_it(message: str, text: str) -> None:
+    found = detect_trigger(message)
+    assert (found.memory_type, found.text) == ("important_fact", text)
+    assert stated_text(message).text == text
+    assert not detect_trigger(message, TriggerSettings(fact=("key detail:",))).detected
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Ich kann mir nicht merken, dass er kommt",
+        "Was soll ich mir merken?",
+        "Vergiss nicht, Brot zu kaufen",
+        "Je retiens que tu viens",
+        "¿Recuerdas que te lo dije?",
+        "Él recuerda que llovía mucho",
+    ],
+)
+def test_what_is_no_request_in_another_language_keeps_nothing(message: str) -> None:
+    assert not detect_trigger(message).detected
+
+
 def test_without_its_label_no_other_way_to_say_it_counts() -> None:
     settings = TriggerSettings(fact=("important:",))
     assert not detect_trigger("remember that I'm vegetarian", settings).detected

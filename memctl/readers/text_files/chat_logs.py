@@ -33,6 +33,8 @@ _PHONE_TURN = re.compile(rf"{_STAMP}(?:~\s?)?(?P<speaker>[^:\n\[\]<>]{{1,40}}):\
 _NOTICE = re.compile(_STAMP)
 _INVISIBLE = "\u200e\u200f\u202a\u202b\u202c\ufeff"
 """Marks of direction, which phones put before lines."""
+_PLACEHOLDER = re.compile(r":[^\S\n]+<[^\W\d_][^<>\n]{4,40}[^\W\d_]>\s*\Z")
+"""All that an export has of a picture: ``<Media omitted>``, in any language."""
 _DATE_LINE = re.compile(r"\W*(?:\w+,?\s+)?(?P<day>\d{4}-\d{2}-\d{2})\W*$")
 _ROLES = frozenset(
     ("user", "assistant", "system", "human", "ai", "bot", "me", "you", "agent", "customer", "tool")
@@ -151,6 +153,8 @@ class ChatReader:
 
     def _piece(self, run: list[str], begun: _Opening) -> Piece:
         text = "".join(run)
+        if self._speaker is not None and begun == "turn" and _PLACEHOLDER.search(text):
+            return Piece(text, None, self._heading)
         if self._speaker is not None:
             return Piece(text, "turn", self._heading, speaker=self._speaker, said_at=self._said_at)
         if begun == "notice":  # "Messages are end-to-end encrypted"

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from memctl.language.sentence_splitting import has_empty_line, split_sentences, without_link_marks
 from memctl.language.term_analysis import query_terms
+from memctl.language.word_lists import with_english_labels
 from memctl.literals import RESTATING_TYPES
 from memctl.models.task_encoder import load_task_encoder
 from memctl.patterns import lazy_regex
@@ -31,7 +32,10 @@ from memctl.search.answering.evidence_parts import (
     column_heads,
     entry_label,
     has_amount,
+    has_date,
     has_reason,
+    has_relative_time,
+    is_of_stated_day,
     is_question,
     is_table_row,
     lacks_difference,
@@ -43,7 +47,7 @@ from memctl.search.answering.evidence_parts import (
 )
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import MAX_HITS_READ, SearchOutcome
-from memctl.search.query.question import Question
+from memctl.search.query.question import Question, question_language
 from memctl.search.query.subject_questions import CONTINUES, option_of_value, subject_question
 from memctl.search.query.time_expressions import date_terms, hit_dates, matching_times
 from memctl.search.ranking.dialogue import Place
@@ -97,6 +101,9 @@ _STATEMENT_IN_HEADING = lazy_regex(
     r"|es|son|tiene|è|sono|ha)\b|n['’]t\b",
     re.IGNORECASE,
 )
+_YEAR = lazy_regex(r"\b(?:19|20)\d\d\b")
+_LABELLED = lazy_regex(r"(?:Birthday|Phone number|Address) of \S")
+"""What readers of contacts write."""
 _NUMBERS = lazy_regex(r"\d+(?:[.,:/]\d+)*")
 _MEASUREMENT = lazy_regex(
     r"(?<![\d.,])\d[\d.,]*+ ?(?:(?:years?|months?|weeks?|days?|hours?|minutes?|seconds?|euros?"
@@ -172,13 +179,15 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     misses_name = any(candidate_terms.isdisjoint(name) for name in outcome.question.names)
     of_another_option = _are_below_other_options(question, drafts)
     older = frozenset() if asks_for_earlier(question) else older_versions(outcome.hits)
-    odds = load_task_encoder().score_answers(
+    as_asked = load_task_encoder().score_answers(
         outcome.asked.text,
         [
             (without_link_marks(draft.before), without_link_marks(draft.part.text_with_path))
             for draft in drafts
         ],
     )
+    in_english = _label_odds(question, drafts, outcome.languages)
+    odds = [max(float(odd), other) for odd, other in zip(as_asked, in_english, strict=True)]
     found = [
         EvidenceSentence(
             draft.hit,
@@ -187,7 +196,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
             draft.quote,
             draft.part.path,
             _probability(
-                float(odd),
+                odd,
                 draft,
                 whether=whether,
                 may_repeat=may_repeat,
@@ -196,6 +205,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 or (wants_amount and not has_amount(draft.part.text))
                 or lacks_difference(draft.part.text, question)
                 or lacks_time(draft.hit.text[slice(*draft.quote)], draft.hit, question)
+                or _is_of_other_time(draft, outcome.question)
                 or (
                     wants_reason
                     and draft.own >= _RESTATING_COVERAGE
@@ -209,6 +219,25 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
         for draft, odd, is_of_another_option in zip(drafts, odds, of_another_option, strict=True)
     ]
     return sorted(found, key=lambda item: (-item.score, item.hit.rank, item.start))
+
+
+def _label_odds(
+    question: str, drafts: Sequence[CandidateSentence], languages: Sequence[str]
+) -> list[float]:
+    """Return the log odds of the sentences that readers of contacts wrote, asked for in English.
+
+    The model takes "Birthday of Ann" for no answer to "Wann hat Ann Geburtstag?".  Those of other
+    sentences are the lowest that there are.
+    """
+    labelled = with_english_labels(question, question_language(question.split(), languages) or "")
+    places = [at for at, draft in enumerate(drafts) if _LABELLED.match(draft.part.text)]
+    found = [-math.inf] * len(drafts)
+    if labelled == question or not places:
+        return found
+    texts = [(drafts[at].before, drafts[at].part.text_with_path) for at in places]
+    for at, odd in zip(places, load_task_encoder().score_answers(labelled, texts), strict=True):
+        found[at] = float(odd)
+    return found
 
 
 def _are_below_other_options(question: str, drafts: Sequence[CandidateSentence]) -> list[bool]:
@@ -536,6 +565,20 @@ def _is_of_another(text: str, found: frozenset[str], question: Question, *, is_r
     return not all(
         any(number == each or each.startswith(f"{number}.") for each in there) for number in numbers
     )
+
+
+def _is_of_other_time(draft: CandidateSentence, question: Question) -> bool:
+    """Return whether a question names a year, and a sentence stands under a day of another one.
+
+    One that names a day or year itself may be about another time than it was written at.
+    """
+    years = [each for each in question.times if _YEAR.search(each.text)]
+    if not years or not is_of_stated_day(draft.hit):
+        return False
+    quoted = draft.hit.text[slice(*draft.quote)]
+    if has_date(quoted) or has_relative_time(quoted):
+        return False
+    return draft.near_terms.isdisjoint(each.term for each in years)
 
 
 def _distinct(drafts: Iterable[CandidateSentence]) -> list[CandidateSentence]:

@@ -10,19 +10,21 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from memctl.language.term_analysis import plain_form, terms
-from memctl.language.word_lists import stop_words
+from memctl.language.term_analysis import WORD_PUNCTUATION, plain_form, terms
+from memctl.language.word_lists import english_labels, load_language, stop_words
 from memctl.search.query.question import (
     Question,
     Slot,
     analyze_question,
     keep_known_pairs,
+    question_language,
     version_at,
 )
 from memctl.search.query.search_syntax import (
@@ -63,6 +65,13 @@ _NEWEST = 5_000
 _QUESTION_WORDS = ("who", "whose", "what", "when", "where", "which", "why", "how")
 _SHORTEST_SLIP = 3
 """Shorter words may be any: "wo" is where in German, and almost who."""
+
+_SHORTEST_PART = 4
+"""Letters of a word that others are joined with; "tag" ends "Montag"."""
+_SHORTEST_BEGINNING, _LONGEST_JOINED = 3, 40
+_MAX_JOINED = 16
+_LINKS = ("", "s", "n", "e", "en", "es", "er")
+"""What may stand between two words that are joined, empty first."""
 
 Expansions = Mapping[Pattern, tuple[str, ...]]
 
@@ -297,6 +306,121 @@ def _is_slip(word: str, meant: str) -> bool:
     )
 
 
+# --- words that are joined to one ---------------------------------------------------------------
+
+
+def find_joined_words(analysis: Analysis) -> Analysis:
+    """Find "Einbauküche" by "Küche", and "der Schlüssel für die Halle" by "Hallenschlüssel"."""
+    languages = [code for code in analysis.languages if load_language(code).joins_words]
+    question = analysis.question
+    if _language_of(analysis) not in languages:
+        return analysis
+    known = analysis.statistics.frequencies
+    ends = tuple(term for term in question.terms if len(term) >= _SHORTEST_PART)
+    longer = sorted(term for term in known if term.endswith(ends))
+    slots = tuple(
+        _joined_slots(word, own, languages, known, longer)
+        for word, own in zip(question.words, question.word_slots, strict=True)
+    )
+    return replace(analysis, question=keep_known_pairs(replace(question, word_slots=slots)))
+
+
+def _language_of(analysis: Analysis) -> str:
+    """Return the language of a question; that of most memories where its words don't tell."""
+    words, languages = analysis.question.words, analysis.languages
+    return question_language(words, languages) or languages[0]
+
+
+def _joined_slots(
+    word: str,
+    slots: tuple[Slot, ...],
+    languages: Sequence[str],
+    known: Mapping[str, int],
+    longer: Sequence[str],
+) -> tuple[Slot, ...]:
+    """Return the slots of a word with the terms of longer words that end with it.
+
+    One that no memory has is looked for by its two parts, where memories have both.
+    """
+    plain = word.strip(WORD_PUNCTUATION).lower()
+    if len(slots) != 1 or not plain.isalpha() or len(plain) > _LONGEST_JOINED:
+        return slots
+    [slot] = slots
+    if not any(map(known.get, slot)) and (parts := _parts_of_joined(plain, languages, known)):
+        return tuple((*slot, *part) for part in parts)
+    found = [term for term in longer if _is_joined_of(term, slot)]
+    return ((*slot, *found[:_MAX_JOINED]),)
+
+
+def _is_joined_of(term: str, slot: Slot) -> bool:
+    return term not in slot and any(
+        len(end) >= _SHORTEST_PART
+        and term.endswith(end)
+        and len(term) - len(end) >= _SHORTEST_BEGINNING
+        for end in slot
+    )
+
+
+def _parts_of_joined(
+    word: str, languages: Sequence[str], known: Mapping[str, int]
+) -> tuple[Slot, Slot] | None:
+    """Return the terms of the two words that a word is joined of, the second as long as can be."""
+    for at in range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1):
+        for language in languages:
+            last = [term for term in terms(word[at:], language) if term in known]
+            firsts = (word[: at - len(link)] for link in _LINKS if word[:at].endswith(link))
+            first = [
+                term
+                for part in firsts
+                if len(part) >= _SHORTEST_PART
+                for term in terms(part, language)
+                if term in known
+            ]
+            if first and last:
+                return tuple(dict.fromkeys(first)), tuple(last)
+    return None
+
+
+# --- other ways to write a word ------------------------------------------------------------------
+
+_SPELLINGS = (("ae", "a"), ("oe", "o"), ("ue", "u"))
+"""How umlauts are written where a keyboard has none, and as they are folded."""
+_SHORTEST_SPELLED = 5
+
+
+def find_spellings(analysis: Analysis) -> Analysis:
+    """Find "Müller" by "Mueller" and the other way round, and "Birthday" by "Geburtstag"."""
+    question, known = analysis.question, analysis.statistics.frequencies
+    labels = english_labels(_language_of(analysis))
+    slots = tuple(
+        tuple(
+            (*slot, *_other_spellings(word, slot, analysis.languages, known, labels))
+            for slot in own
+        )
+        for word, own in zip(question.words, question.word_slots, strict=True)
+    )
+    return replace(analysis, question=keep_known_pairs(replace(question, word_slots=slots)))
+
+
+def _other_spellings(
+    word: str,
+    slot: Slot,
+    languages: Sequence[str],
+    known: Mapping[str, int],
+    labels: Mapping[str, tuple[str, ...]],
+) -> tuple[str, ...]:
+    """Return the terms of memories that write the same word in another way."""
+    plain = word.strip(WORD_PUNCTUATION).lower()
+    written = list(labels.get(plain, ()))
+    if not any(map(known.get, slot)) and not plain.isascii():
+        marks = {"ä": "ae", "ö": "oe", "ü": "ue"}
+        written.append("".join(marks.get(letter, letter) for letter in plain))
+    elif not any(map(known.get, slot)) and len(plain) >= _SHORTEST_SPELLED:
+        written.append(reduce(lambda text, pair: text.replace(*pair), _SPELLINGS, plain))
+    found = (term for each in written for language in languages for term in terms(each, language))
+    return tuple(dict.fromkeys(term for term in found if term in known and term not in slot))
+
+
 # --- very long messages --------------------------------------------------------------------------
 
 
@@ -402,6 +526,8 @@ Analyzer = Callable[[Analysis], Analysis]
 ANALYZERS: Sequence[Analyzer] = (
     expand_patterns,
     correct_question_words,
+    find_spellings,
+    find_joined_words,
     shorten,
     find_versions,
     mark_embedded,

@@ -5,6 +5,7 @@ Knows no memories: how common a term is, and what the words mean, others find ou
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, KeysView, Sequence
 from datetime import date
 from functools import cached_property
@@ -21,12 +22,18 @@ from memctl.patterns import lazy_regex
 _MIN_FOREIGN = 3
 """Fewest stop words of a language that no memory is in, for a question to be in it."""
 _HOW = frozenset(("how", "wie"))
-_AFTER_HOW = frozenset(("much", "many", "long", "often", "come", "viel", "viele", "lange", "oft"))
+_AFTER_HOW = frozenset(
+    ("much", "many", "long", "often", "come", "viel", "viele", "lange", "oft", "hoch", "teuer")
+)
 _ASKING_WORDS = frozenset(
     ("please", "tell", "bitte", "combien", "cuánto", "cuántos", "cuánta", "quanto")
 )
 _WHAT = frozenset(("what", "whatever", "was"))
 _HAPPENING = frozenset(("happen", "happens", "happened", "passiert", "passierte", "geschah"))
+_INVERTED = lazy_regex(
+    r"-(?:t-)?(?:je|tu|il|elle|on|nous|vous|ils|elles|ce)(?=\W*$)", re.IGNORECASE
+)
+"""What a French verb is joined with in a question: ``achetons-nous``, ``a-t-on``."""
 _OPENING = "\"'([{“‘«„"
 _VERSION = lazy_regex(r"[vV](\d+(?:\.\d+)*)|(\d+(?:\.\d+){2,3})")
 _SHORT_VERSION = lazy_regex(r"\d+(?:\.\d+)+")
@@ -139,7 +146,7 @@ def analyze_question(text: str, languages: Sequence[str] = ("en",)) -> Question:
     words = tuple(text.split())
     if not words:
         raise UsageError("the question is empty", "say what you want to know")
-    own = _question_language(words, languages)
+    own = question_language(words, languages)
     by_language = [_terms_by_word(words, language, own) for language in languages]
     slots = tuple(_slots(found) for found in zip(*by_language, strict=True))
     pairs = (pair for found in by_language for pair in _pairs(found))
@@ -152,7 +159,7 @@ def keep_known_pairs(question: Question) -> Question:
     return replace(question, pairs=tuple(filter(known.issuperset, question.pairs)))
 
 
-def _question_language(words: Sequence[str], languages: Sequence[str]) -> str | None:
+def question_language(words: Sequence[str], languages: Sequence[str]) -> str | None:
     """Return the language that most words of a question are stop words of, if any are.
 
     It is one of the memories' languages unless another one has far more of them.
@@ -169,6 +176,8 @@ def _question_language(words: Sequence[str], languages: Sequence[str]) -> str | 
 def _terms_by_word(words: Sequence[str], language: str, own: str | None) -> list[list[str]]:
     """Return the terms of each word; none for a stop word of the question's own language, which
     would be content in another one, though no memory has it."""
+    if own == "fr":
+        words = [_INVERTED.sub("", word) for word in words]
     return [
         []
         if _is_only_asking(words, at) or (own is not None and not terms(words[at], own))
