@@ -437,3 +437,57 @@ def test_a_note_in_another_language_changes_no_total(spend: Shelf, memory_of: Me
     spend.put([note], language="de")
     given = ask(spend, "How much have we paid Kestrel Build?")
     assert given.text.startswith("17,000.50 in total")
+
+
+SENT = (
+    "invoice: 31; date: 2026-01-30; customer: St Brannoc's Hospital; leeches: 40; "
+    "amount_gbp: 368.00; paid_on: 2026-03-18",
+    "invoice: 32; date: 2026-02-10; customer: Adela Burns Unit; leeches: 30; "
+    "amount_gbp: 276.00; paid_on: 2026-02-27",
+    "invoice: 34; date: 2026-03-12; customer: Mater Dublin; leeches: 25; "
+    "amount_gbp: 248.75; paid_on: 2026-04-20",
+    "invoice: 38; date: 2026-07-03; customer: Mater Dublin; leeches: 50; "
+    "amount_gbp: 497.50; paid_on: 2026-08-11",
+    "invoice: 39; date: 2026-08-17; customer: Adela Burns Unit; leeches: 30; amount_gbp: 298.50",
+    "invoice: 41; date: 2026-10-06; customer: Mater Dublin; leeches: 20; amount_gbp: 212.00",
+)
+DEATHS = (
+    "month: 2026-01; tank: 3; dead: 12",
+    "month: 2026-02; tank: 9; dead: 8",
+    "month: 2026-03; tank: 9; dead: 41",
+    "month: 2026-03; tank: 5; dead: 9",
+)
+ROOMS = ("room: 101; desks: 4", "room: 102; desks: 2", "room: 201; desks: 6")
+
+
+@pytest.fixture
+def firm(shelf: Shelf, memory_of: MemoryOf) -> Shelf:
+    """Tables in which the numbers of a column tell things apart."""
+    for title, rows in (("invoices 2026", SENT), ("deaths", DEATHS), ("rooms", ROOMS)):
+        shelf.put([memory_of(title[0], "\n".join(rows), title=title, row=1)])
+    return shelf
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (
+            "total invoiced amount in Q1 2026",
+            "892.75 in total: the sum of amount_gbp over 3 rows *",
+        ),
+        ("sum of the invoices in March 2026", "248.75 in total: the sum of amount_gbp *"),
+        ("total of the invoices to Mater Dublin", "958.25 in total: the sum of amount_gbp *"),
+        ("what is the total for invoice 39", "298.50 in total: the sum of amount_gbp over 1 row *"),
+        ("total number of invoices in 2026", "6: the number of rows of invoices 2026 *"),
+        ("How many rooms are there?", "3: the number of rows of rooms."),
+        ("How many desks are there?", "12 in total: the sum of desks over 3 rows of rooms."),
+    ],
+)
+def test_numbers_that_tell_things_apart_are_not_added_up(
+    firm: Shelf, question: str, answer: str
+) -> None:
+    assert fnmatch(ask(firm, question).text.partition(" [")[0], answer)
+
+
+def test_things_that_a_table_of_others_names_are_not_counted(firm: Shelf) -> None:
+    assert ask(firm, "How many tanks do we have?").method != "total/1"

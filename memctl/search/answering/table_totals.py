@@ -22,6 +22,7 @@ from memctl.language.table_amounts import (
     can_be_added,
     column_names,
     currencies,
+    is_identifier,
     is_number,
     is_sum,
     number,
@@ -76,7 +77,9 @@ _IS_COSTS = lazy_regex(
 )
 """What a title or the name of a column says of a table: what comes in or what goes out."""
 _ASKS_COUNT = lazy_regex(
-    r"\W*(?:how (?:many|often)|wie\s?(?:viele|oft)|combien de (?:fois)?|quanti|quante"
+    r"\W*(?:how (?:many|often)"
+    r"|(?:what(?:['’]s| is| was) )?(?:the )?(?:total )?number of"
+    r"|wie\s?(?:viele|oft)|combien de (?:fois)?|quanti|quante"
     r"|cu[aá]nt[oa]s)\b\s*(?P<counted>.*?)"
     r"(?=\s(?:did|do|does|have|has|had|are|is|were|was|can|will|of|in|on|at|from|with|by|for|since"
     r"|to|haben|hat|sind|waren|wurden|von|in[ms]?|am|bei|avons|ont|sont|abbiamo|sono|hemos|hay)\b"
@@ -398,16 +401,26 @@ def _in_words(period: TimeExpression) -> str:
 
 
 def _counted_column(outcome: SearchOutcome, rows: Sequence[_Row], counted: str) -> str | None:
-    """Return the column that says how many, "" if rows are to be counted; None if neither does."""
+    """Return the column that says how many, "" if rows are to be counted; None if neither does.
+
+    A column that is called what is counted, but in the singular, says which ("tank: 9").  The rows
+    are these things if each is another one, and the table is of them by its title.
+    """
     if not rows:
         return None
     thing = counted.split()[-1] if counted.strip() else ""
     terms = _terms(outcome, thing)
-    for name in column_names([row.cells for row in rows]):
-        if terms and can_be_added(name) and terms == _terms_of(outcome, name):
-            values = [row.cells[name] for row in rows if name in row.cells]
+    is_of_things = terms <= _terms_of(outcome, *_titles(rows))
+    cells = [row.cells for row in rows]
+    for name in column_names(cells):
+        if not terms or terms != _terms_of(outcome, name):
+            continue
+        values = [row[name] for row in cells if name in row]
+        if is_identifier(cells, name) or thing.lower() != name.lower():
+            return "" if is_of_things and len(set(values)) == len(rows) else None
+        if can_be_added(name):
             return name if all(map(is_number, values)) else None
-    return "" if terms <= _terms_of(outcome, *_titles(rows)) else None
+    return "" if is_of_things else None
 
 
 def _added_column(outcome: SearchOutcome, rows: Sequence[_Row], asked: str) -> str | None:
@@ -424,6 +437,8 @@ def _added_column(outcome: SearchOutcome, rows: Sequence[_Row], asked: str) -> s
         values = [row[name] for row in cells if name in row]
         terms = _terms_of(outcome, name) - _terms(outcome, _SUMS)
         if sum(map(is_number, values)) < 0.8 * len(values) or _OF_TIMES.fullmatch(name):
+            continue
+        if is_identifier(cells, name):
             continue
         if (terms and terms <= words) or not (terms & words) <= beside:
             named.append(name)
