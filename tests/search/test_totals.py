@@ -491,3 +491,23 @@ def test_numbers_that_tell_things_apart_are_not_added_up(
 
 def test_things_that_a_table_of_others_names_are_not_counted(firm: Shelf) -> None:
     assert ask(firm, "How many tanks do we have?").method != "total/1"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (
+            "how many dead in tank 9",
+            "49 in total: the sum of dead over 2 rows of deaths with tank 9.",
+        ),
+        ("how many dead in tank 12", "[!1]*"),
+        ("what is the total for invoice 39", "298.50 * with invoice 39."),
+        ("what is the total for 39", "298.50 * with 39."),
+        ("total of the invoices of 30", "invoice: *"),
+        ("how many desks are in 101", "4 in total: *"),
+    ],
+)
+def test_a_number_chooses_rows_by_the_column_that_it_is_of(
+    firm: Shelf, question: str, answer: str
+) -> None:
+    assert fnmatch(ask(firm, question).text.partition(" [")[0], answer)

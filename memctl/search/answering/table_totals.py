@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import date
+from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -275,12 +276,16 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     yes_no = _conditions(outcome, rows, wanted_terms, by_row, column) if counts else []
     if yes_no is None:
         return None
+    by_number = _number_columns(outcome, rows, rest)
+    by_words = by_row.difference(*(_terms(outcome, value) for value in by_number))
+    choosing = _choosing_columns(rows)
     fitting = [
         row
         for row, is_in_time in zip(rows, in_time or [True] * len(rows), strict=True)
         if is_in_time
         and all(row.cells.get(name, "").lower() in _YES for name in yes_no)
-        and by_row <= _terms(outcome, " ".join(row.cells.values()))
+        and all(_is_same_number(row.cells.get(by_number[n], ""), n) for n in by_number)
+        and by_words <= _terms(outcome, " ".join(row.cells.get(name, "") for name in choosing))
     ]
     if not fitting or not (wanted_terms or period):
         return None
@@ -288,7 +293,11 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
         return None
     if column and len(currencies([row.cells for row in fitting], column)) > 1:
         return None
-    words = [word for word in re.findall(r"\w+", rest) if _terms(outcome, word) & by_row]
+    words = [
+        f"{by_number[word]} {word}" if word in by_number else word
+        for word in re.findall(r"\w+", rest)
+        if _terms(outcome, word) & by_row
+    ]
     conditions = [f"with {' '.join(words)}"] if words else []
     conditions += [f"where {column} is yes" for column in yes_no]
     conditions += [_in_words(period)] if period else []
@@ -472,6 +481,41 @@ def _conditions(
         elif by_row.isdisjoint(_terms(outcome, " ".join(values))):
             return None
     return named
+
+
+def _number_columns(outcome: SearchOutcome, rows: Sequence[_Row], asked: str) -> dict[str, str]:
+    """Return the columns that a question names before a number ("tank 9"), by that number."""
+    columns = {
+        terms: name
+        for name in column_names([row.cells for row in rows])
+        if (terms := _terms_of(outcome, name))
+    }
+    words = re.findall(r"\w+", asked)
+    return {
+        value: columns[terms]
+        for name, value in pairwise(words)
+        if value.isdecimal() and (terms := _terms(outcome, name)) in columns
+    }
+
+
+def _choosing_columns(rows: Sequence[_Row]) -> list[str]:
+    """Return the columns whose values choose rows: all but those of quantities and dates."""
+    cells = [row.cells for row in rows]
+    return [
+        name
+        for name in column_names(cells)
+        if is_identifier(cells, name)
+        or not all(is_number(row[name]) or _is_date(row[name]) for row in cells if name in row)
+    ]
+
+
+def _is_date(value: str) -> bool:
+    spans = date_spans(value)
+    return len(spans) == 1 and spans[0].end - spans[0].start == len(value)
+
+
+def _is_same_number(cell: str, value: str) -> bool:
+    return is_number(cell) and number(cell) == number(value)
 
 
 def _names_table(outcome: SearchOutcome, question: str, rows: Sequence[_Row]) -> bool:
