@@ -457,13 +457,30 @@ DEATHS = (
     "month: 2026-03; tank: 9; dead: 41",
     "month: 2026-03; tank: 5; dead: 9",
 )
+MILEAGE = (
+    "Month: Jul 2026; Driver: Tom Bereza; Miles: 1310",
+    "Month: Aug 2026; Driver: Tom Bereza; Miles: 980",
+    "Month: Oct 2026; Driver: Jan Bereza; Miles: 240",
+)
+ORDERS = (
+    "order_no: 501; client: Ashdown; qty: 3; unit_price: 12.00; total: 36.00",
+    "order_no: 502; client: Brill; qty: 5; unit_price: 12.00; total: 60.00",
+    "order_no: 503; client: Ashdown; qty: 10; unit_price: 11.50; total: 115.00",
+)
 ROOMS = ("room: 101; desks: 4", "room: 102; desks: 2", "room: 201; desks: 6")
 
 
 @pytest.fixture
 def firm(shelf: Shelf, memory_of: MemoryOf) -> Shelf:
     """Tables in which the numbers of a column tell things apart."""
-    for title, rows in (("invoices 2026", SENT), ("deaths", DEATHS), ("rooms", ROOMS)):
+    tables = {
+        "invoices 2026": SENT,
+        "deaths": DEATHS,
+        "rooms": ROOMS,
+        "mileage": MILEAGE,
+        "orders": ORDERS,
+    }
+    for title, rows in tables.items():
         shelf.put([memory_of(title[0], "\n".join(rows), title=title, row=1)])
     return shelf
 
@@ -510,4 +527,18 @@ def test_things_that_a_table_of_others_names_are_not_counted(firm: Shelf) -> Non
 def test_a_number_chooses_rows_by_the_column_that_it_is_of(
     firm: Shelf, question: str, answer: str
 ) -> None:
+    assert fnmatch(ask(firm, question).text.partition(" [")[0], answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("how much money did we invoice to St Brannoc's in 2026", "368 in total: *"),
+        ("how much did we invoice in 2026?", "1,900.75 in total: the sum of amount_gbp *"),
+        ("how many miles did Tom Bereza drive from July to August 2026?", "2,290 in total: *"),
+        ("total of the orders of Ashdown", "151 in total: the sum of total over 2 rows *"),
+        ("how much did Ashdown spend", "151 in total: the sum of total over 2 rows *"),
+    ],
+)
+def test_a_total_is_asked_for_in_other_words(firm: Shelf, question: str, answer: str) -> None:
     assert fnmatch(ask(firm, question).text.partition(" [")[0], answer)

@@ -42,7 +42,7 @@ from memctl.search.query.question import TimeExpression
 METHOD = "total/1"
 _ASKS_TOTAL = lazy_regex(
     r"\b(?:total|totals|altogether|in all|all in all|sum (?:of|up)|add(?:ed)? up|in sum"
-    r"|how much (?:money )?(?:have|has|had|did) .*\b(?:spen[dt]|pay|paid|cost|billed?)"
+    r"|how much (?:money )?(?:have|has|had|did) .*\b(?:spen[dt]|pay|paid|cost|billed?|invoiced?)"
     r"|what (?:have|has|did) .*\b(?:spen[dt]|paid|pay|cost)"
     r"|^\W*\w+ (?:costs?|spending|expenses?|sales|turnover|income|usage|consumption)"
     r"|insgesamt|zusammen|summe|au total|en tout|in totale|en total)\b",
@@ -61,6 +61,8 @@ _ASKS_SPENT = lazy_regex(
 )
 _ASKS_EARNED = lazy_regex(
     r"\b(?:earn(?:ed|ings)?|sales|sell|sold|income|revenue|turn(?:ed)? ?over|takings|received"
+    r"|(?:we|i) (?:have |had )?(?:invoiced?|billed?)"
+    r"|how much (?:money )?(?:has|have|did) (?!(?:we|i|you)\b).*\bspen[dt]"
     r"|(?:pay|paid)(?: to)? (?:us|me)|(?:get|got|been|were|was) paid"
     r"|verdient|eingenommen|einnahmen|umsatz)\b",
     re.IGNORECASE,
@@ -125,6 +127,11 @@ _GENERAL = (
     "combien avons nous dépensé payé coûté quanto abbiamo speso cuánto hemos gastado"
 )
 """Words that every question for a total may have."""
+_OF_COUNTED = (
+    "drive drove driven travel travelled work worked send sent issue issued "
+    "gefahren gearbeitet geschickt"
+)
+"""Words that a question for a number may have besides: what is done with what is counted."""
 _HITS_LOOKED_AT = 10
 _MOST_CITED = 5
 _CONFIDENCE, _CONFIDENCE_OF_TWO = 0.8, 0.5
@@ -271,7 +278,8 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     in_time = [_lies_in(iso, period) for iso in times.of_rows] if times and period else None
     if in_time and None in in_time:
         return None
-    wanted_terms = _terms(outcome, rest) - _terms(outcome, _GENERAL)
+    general = f"{_GENERAL} {_OF_COUNTED}" if counts else _GENERAL
+    wanted_terms = _terms(outcome, rest) - _terms(outcome, general)
     by_row = wanted_terms - _terms_of(outcome, *_titles(rows), *rows[0].cells)
     yes_no = _conditions(outcome, rows, wanted_terms, by_row, column) if counts else []
     if yes_no is None:
