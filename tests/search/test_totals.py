@@ -542,3 +542,18 @@ def test_a_number_chooses_rows_by_the_column_that_it_is_of(
 )
 def test_a_total_is_asked_for_in_other_words(firm: Shelf, question: str, answer: str) -> None:
     assert fnmatch(ask(firm, question).text.partition(" [")[0], answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("how much did Mater Dublin pay", "746.25 in total: * 2 rows * that have paid_on."),
+        ("how much did Mater Dublin pay in 2026", "746.25 * 2 rows * of 2026 by paid_on."),
+        ("how much did St Brannoc's pay in March 2026", "368 in total: * of 2026-03 by paid_on."),
+        ("how much did St Brannoc's pay in January 2026", "[!3]*"),
+    ],
+)
+def test_what_is_not_paid_yet_is_not_added_to_what_was_paid(
+    firm: Shelf, question: str, answer: str
+) -> None:
+    assert fnmatch(ask(firm, question).text.partition(" [")[0], answer)

@@ -105,6 +105,13 @@ _BOUND = lazy_regex(
 """Before a time, of which rows before it count too."""
 _DATE = lazy_regex(r"(?:date|day|when|datum|tag|fecha|data|jour)", re.IGNORECASE)
 """The name of a column of dates that does not say of what."""
+_ASKS_PAID = lazy_regex(r"\b(?:pays?|paid|bezahlt|payé|pagato|pagado)\b", re.IGNORECASE)
+_IS_PAID = lazy_regex(
+    r"(?:date[ _])?(?:paid|bezahlt|payé|pagato|pagado)(?:[ _](?:on|am|le))?"
+    r"(?:[ _]date)?|payment[ _]date",
+    re.IGNORECASE,
+)
+"""The name of a column that says when, or whether, something was paid."""
 _BESIDE_DATE = lazy_regex(r"[\sT]*(?:\d\d?:\d\d(?::\d\d(?:\.\d+)?)?\s*Z?)?[\s.,]*")
 _YES, _NO = (
     frozenset({"yes", "y", "true", "x", "ja", "oui", "sì", "sí"}),
@@ -287,10 +294,14 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     by_number = _number_columns(outcome, rows, rest)
     by_words = by_row.difference(*(_terms(outcome, value) for value in by_number))
     choosing = _choosing_columns(rows)
+    paid = _paid_column(rows) if _ASKS_PAID.search(question) else ""
+    if paid and times and times.column != paid:
+        return None  # it isn't known when it was paid
     fitting = [
         row
         for row, is_in_time in zip(rows, in_time or [True] * len(rows), strict=True)
         if is_in_time
+        and not (paid and row.cells.get(paid, "").lower() in {"", *_NO})
         and all(row.cells.get(name, "").lower() in _YES for name in yes_no)
         and all(_is_same_number(row.cells.get(by_number[n], ""), n) for n in by_number)
         and by_words <= _terms(outcome, " ".join(row.cells.get(name, "") for name in choosing))
@@ -308,6 +319,7 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     ]
     conditions = [f"with {' '.join(words)}"] if words else []
     conditions += [f"where {column} is yes" for column in yes_no]
+    conditions += [f"that have {paid}"] if paid else []
     conditions += [_in_words(period)] if period else []
     conditions += [f"by {times.column}"] if times and times.is_one_of_several else []
     return _Total(
@@ -363,6 +375,8 @@ def _row_times(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Times | None:
             of_column[name] = times
     asked = _terms(outcome, outcome.asked.text)
     named = [name for name in of_column if not asked.isdisjoint(_terms_of(outcome, name))]
+    if _ASKS_PAID.search(outcome.asked.text) and (paid := _paid_column(rows)):
+        named = [name for name in of_column if name == paid]
     plain = [name for name in of_column if _DATE.fullmatch(name)]
     for names in (named, [*of_column], plain):
         if len(names) == 1:
@@ -515,6 +529,17 @@ def _choosing_columns(rows: Sequence[_Row]) -> list[str]:
         if is_identifier(cells, name)
         or not all(is_number(row[name]) or _is_date(row[name]) for row in cells if name in row)
     ]
+
+
+def _paid_column(rows: Sequence[_Row]) -> str:
+    """Return the column of dates, or of yes and no, that says what is paid; "" if there is none."""
+    for name in column_names([row.cells for row in rows]):
+        values = [row.cells[name] for row in rows if name in row.cells]
+        if _IS_PAID.fullmatch(name) and all(
+            _is_date(value) or value.lower() in _YES | _NO for value in values
+        ):
+            return name
+    return ""
 
 
 def _is_date(value: str) -> bool:
