@@ -557,3 +557,17 @@ def test_what_is_not_paid_yet_is_not_added_to_what_was_paid(
     firm: Shelf, question: str, answer: str
 ) -> None:
     assert fnmatch(ask(firm, question).text.partition(" [")[0], answer)
+
+
+def test_a_single_row_of_more_than_is_asked_for_is_no_total(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    rows = (
+        "Date: 2026-03-09; Supplier: Coldbrook Ltd; What: chiller 2; Net GBP: 2700",
+        "Date: 2026-06-22; Supplier: Coldbrook Ltd; What: compressor chiller 1; Net GBP: 610",
+        "Date: 2026-07-13; Supplier: Lind Packaging; What: pots; Net GBP: 95",
+    )
+    shelf.put([memory_of("x", "\n".join(rows), title="expenses", row=1)])
+    assert ask(shelf, "what did chiller 1 cost").method != "total/1"
+    assert ask(shelf, "what did chiller 2 cost").text.startswith("2,700 in total")
+    assert ask(shelf, "how much have we paid Lind").text.startswith("95 in total")

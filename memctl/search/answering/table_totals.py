@@ -312,6 +312,10 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
         return None
     if column and len(currencies([row.cells for row in fitting], column)) > 1:
         return None
+    if column and len(fitting) == 1 and not _ASKS_PLAINLY.search(question):
+        values = [fitting[0].cells.get(name, "") for name in choosing]
+        if any(_has_more(outcome, value, by_words) for value in values):
+            return None
     words = [
         f"{by_number[word]} {word}" if word in by_number else word
         for word in re.findall(r"\w+", rest)
@@ -529,6 +533,16 @@ def _choosing_columns(rows: Sequence[_Row]) -> list[str]:
         if is_identifier(cells, name)
         or not all(is_number(row[name]) or _is_date(row[name]) for row in cells if name in row)
     ]
+
+
+def _has_more(outcome: SearchOutcome, value: str, asked: frozenset[str]) -> bool:
+    """Return whether a value is of more than is asked for: a "compressor chiller 1".
+
+    A name of which a part is asked for is not: "Kestrel Build" is Kestrel.
+    """
+    terms = _terms(outcome, value)
+    words = re.findall(r"[^\W\d_]{4,}", value)
+    return not asked.isdisjoint(terms) and not terms <= asked and any(map(str.islower, words))
 
 
 def _paid_column(rows: Sequence[_Row]) -> str:
