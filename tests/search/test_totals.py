@@ -571,3 +571,26 @@ def test_a_single_row_of_more_than_is_asked_for_is_no_total(
     assert ask(shelf, "what did chiller 1 cost").method != "total/1"
     assert ask(shelf, "what did chiller 2 cost").text.startswith("2,700 in total")
     assert ask(shelf, "how much have we paid Lind").text.startswith("95 in total")
+
+
+def answer_of_rows(shelf: Shelf, question: str, rows: str) -> Answer:
+    """Return the answer to a question that rows of a table were given for as fact."""
+    outcome = shelf.searcher().search(question)
+    hit = next(each for each in outcome.hits if rows in each.text)
+    start = hit.text.index(rows)
+    cited = cite(1, HitExcerpt(hit, start, start + len(rows)))
+    return unsure_of_rows(outcome, Answer(f"{rows} [1]", True, "extractive/2", 0.9, (cited,)))
+
+
+@pytest.mark.parametrize(
+    ("question", "rows", "found"),
+    [
+        ("How many drivers do we have for the miles?", "\n".join(MILEAGE[:2]), False),
+        ("How many invoices did Mater Dublin question?", SENT[2], False),
+        ("How many desks does room 101 have?", ROOMS[0], True),
+    ],
+)
+def test_rows_are_no_count_as_they_stand(
+    firm: Shelf, question: str, rows: str, found: bool
+) -> None:
+    assert answer_of_rows(firm, question, rows).found is found

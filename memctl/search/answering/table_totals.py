@@ -215,20 +215,36 @@ def total_answer(outcome: SearchOutcome) -> Answer | None:
 
 
 def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
-    """Return an answer as unsure if it gives single rows where only their total would answer."""
-    if not (answer.found and answer.citations and _ASKS_PLAINLY.search(outcome.asked.text)):
+    """Return an answer as unsure if it gives rows where only their total or count would answer."""
+    question = outcome.asked.text
+    counts = _ASKS_COUNT.match(question)
+    asks_count = counts is not None and bool(counts["counted"])  # not how often
+    if not (answer.found and answer.citations and (asks_count or _ASKS_PLAINLY.search(question))):
         return answer
     lines = [line for cited in answer.citations for line in cited.quote.splitlines() if line]
     if answer.method == METHOD or not all(map(is_table_row, lines)):
         return answer
     if any(is_sum(row_cells(line)) for line in lines):
         return answer  # the table says itself what it comes to
+    if counts and len(lines) == 1 and _says_how_many(outcome, row_cells(lines[0]), counts):
+        return answer
     return replace(
         answer,
         text=f"{UNSURE} {answer.text}",
         found=False,
         unsure=True,
         confidence=min(answer.confidence, _CONFIDENCE_OF_TWO),
+    )
+
+
+def _says_how_many(outcome: SearchOutcome, cells: Cells, counts: re.Match[str]) -> bool:
+    """Return whether a row has a number of what is counted: "rooms: 5" for how many rooms."""
+    counted = _terms(outcome, counts["counted"])
+    return any(
+        re.search(r"\d", value)
+        and not (is_identifier([cells], name) or _is_date(value))
+        and not counted.isdisjoint(_terms_of(outcome, name, value))
+        for name, value in cells.items()
     )
 
 
