@@ -588,9 +588,13 @@ def answer_of_rows(shelf: Shelf, question: str, rows: str) -> Answer:
         ("How many drivers do we have for the miles?", "\n".join(MILEAGE[:2]), False),
         ("How many invoices did Mater Dublin question?", SENT[2], False),
         ("How many desks does room 101 have?", ROOMS[0], True),
+        ("what did a leech cost in January 2026", SENT[0], False),
+        ("what does Adela Burns Unit pay per leech", SENT[1], False),
+        ("price per leech in October 2026", SENT[5], False),
+        ("what did one order of Brill cost each", ORDERS[1], True),
     ],
 )
-def test_rows_are_no_count_as_they_stand(
+def test_rows_are_no_count_and_no_price_of_one_as_they_stand(
     firm: Shelf, question: str, rows: str, found: bool
 ) -> None:
     assert answer_of_rows(firm, question, rows).found is found

@@ -125,6 +125,17 @@ _OF_TIMES = lazy_regex(
     re.IGNORECASE,
 )
 """The name of a column of numbers that say when."""
+_ASKS_UNIT_PRICE = lazy_regex(
+    r"\b(?:price|cost|rate|pay|paid|charge|fee)s?\b.*\b(?:per|each|apiece|a piece|an hour|a mile)\b"
+    r"|\b(?:did|does|do|would|will) (?:an?|one|each) .*\b(?:cost|sell for)\b"
+    r"|\b(?:price|cost) (?:of|for) (?:an?|one|each)\b"
+    r"|\bhow much (?:is|was|are|were) (?:an?|one|each)\b",
+    re.IGNORECASE,
+)
+_UNIT_PRICE = lazy_regex(
+    r"price|cost|rate|fee|charge|unit|per|each|preis|prix|prezzo|precio", re.IGNORECASE
+)
+"""The name of a column of what one of something costs."""
 _GENERAL = (
     "total totals altogether all sum add added up how much money have has had did do does we i "
     "you they spend spent pay paid pays cost costs invoice invoiced bill billed out so far now "
@@ -215,16 +226,23 @@ def total_answer(outcome: SearchOutcome) -> Answer | None:
 
 
 def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
-    """Return an answer as unsure if it gives rows where only their total or count would answer."""
+    """Return an answer as unsure if it gives rows where only something else would answer.
+
+    That is their total or their count, or the price of one where the rows have only that of many.
+    """
     question = outcome.asked.text
     counts = _ASKS_COUNT.match(question)
     asks_count = counts is not None and bool(counts["counted"])  # not how often
-    if not (answer.found and answer.citations and (asks_count or _ASKS_PLAINLY.search(question))):
+    asks_unit_price = _ASKS_UNIT_PRICE.search(question) is not None
+    is_concerned = asks_count or asks_unit_price or _ASKS_PLAINLY.search(question) is not None
+    if not (answer.found and answer.citations and is_concerned):
         return answer
     lines = [line for cited in answer.citations for line in cited.quote.splitlines() if line]
     if answer.method == METHOD or not all(map(is_table_row, lines)):
         return answer
-    if any(is_sum(row_cells(line)) for line in lines):
+    if asks_unit_price and not all(_has_price_of_many(row_cells(line)) for line in lines):
+        return answer
+    if not asks_unit_price and any(is_sum(row_cells(line)) for line in lines):
         return answer  # the table says itself what it comes to
     if counts and len(lines) == 1 and _says_how_many(outcome, row_cells(lines[0]), counts):
         return answer
@@ -234,6 +252,19 @@ def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
         found=False,
         unsure=True,
         confidence=min(answer.confidence, _CONFIDENCE_OF_TWO),
+    )
+
+
+def _has_price_of_many(cells: Cells) -> bool:
+    """Return whether a row has an amount and a quantity, but no price of one."""
+    amount = amount_column([cells])
+    return (
+        bool(amount)
+        and not any(map(_UNIT_PRICE.search, cells))
+        and any(
+            name != amount and is_number(value) and not is_identifier([cells], name)
+            for name, value in cells.items()
+        )
     )
 
 
