@@ -598,3 +598,11 @@ def test_rows_are_no_count_and_no_price_of_one_as_they_stand(
     firm: Shelf, question: str, rows: str, found: bool
 ) -> None:
     assert answer_of_rows(firm, question, rows).found is found
+
+
+def test_rows_without_a_day_of_payment_are_unpaid(firm: Shelf) -> None:
+    for question in ("which invoices are unpaid", "Which invoices have not been paid yet?"):
+        given = ask(firm, question)
+        assert given.found
+        assert given.text == f"{SENT[4]} [1]\n{SENT[5]} [1]"
+    assert ask(firm, "which desks are unpaid").method != "total/1"

@@ -112,6 +112,11 @@ _IS_PAID = lazy_regex(
     re.IGNORECASE,
 )
 """The name of a column that says when, or whether, something was paid."""
+_ASKS_UNPAID = lazy_regex(
+    r"\W*(?:which|what) (?P<things>\w+) (?:(?:are|is)(?: still)? unpaid"
+    r"|(?:are|is|have|has)(?: still)? not(?: yet)?(?: been)? paid(?: yet)?)\W*",
+    re.IGNORECASE,
+)
 _BESIDE_DATE = lazy_regex(r"[\sT]*(?:\d\d?:\d\d(?::\d\d(?:\.\d+)?)?\s*Z?)?[\s.,]*")
 _YES, _NO = (
     frozenset({"yes", "y", "true", "x", "ja", "oui", "sì", "sí"}),
@@ -152,6 +157,7 @@ _OF_COUNTED = (
 """Words that a question for a number may have besides: what is done with what is counted."""
 _HITS_LOOKED_AT = 10
 _MOST_CITED = 5
+_MOST_LISTED = 20
 _CONFIDENCE, _CONFIDENCE_OF_TWO = 0.8, 0.5
 """Where one table fits, and where others that do come to something else."""
 
@@ -225,6 +231,35 @@ def total_answer(outcome: SearchOutcome) -> Answer | None:
     )
 
 
+def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
+    """Return the rows without a day of payment, for "which invoices are unpaid?"; else None.
+
+    None too where no table has such rows, or several have.
+    """
+    asked = _ASKS_UNPAID.fullmatch(outcome.asked.text)
+    if asked is None:
+        return None
+    things = _terms(outcome, asked["things"])
+    found: list[tuple[_Row, ...]] = []
+    for rows in _tables(outcome):
+        paid = _paid_column(rows)
+        if not paid or not things <= _terms_of(outcome, *_titles(rows), *rows[0].cells):
+            continue
+        if unpaid := tuple(row for row in rows if row.cells.get(paid, "").lower() in {"", *_NO}):
+            found.append(unpaid)
+    if len(found) != 1 or len(found[0]) > _MOST_LISTED:
+        return None
+    excerpts = joined_by_passage(HitExcerpt(row.hit, row.start, row.end) for row in found[0])
+    numbers = {each.hit.memory_id: place for place, each in enumerate(excerpts, start=1)}
+    return Answer(
+        "\n".join(f"{row.text} [{numbers[row.hit.memory_id]}]" for row in found[0]),
+        found=True,
+        method=METHOD,
+        confidence=_CONFIDENCE,
+        citations=tuple(cite(place, each) for place, each in enumerate(excerpts, start=1)),
+    )
+
+
 def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
     """Return an answer as unsure if it gives rows where only something else would answer.
 
@@ -281,6 +316,18 @@ def _says_how_many(outcome: SearchOutcome, cells: Cells, counts: re.Match[str]) 
 
 def _totals(outcome: SearchOutcome) -> Iterator[_Total]:
     """Yield the totals that fit, those of the best hits first."""
+    for own in _tables(outcome):
+        if not _answers_direction(outcome.asked.text, own):
+            continue
+        if total := _total(outcome, own):
+            hit = own[0].hit
+            is_one_of_several = hit.heading and len(own) < len(_rows(outcome.load_document(hit)))
+            sheet = f" ({hit.heading})" if is_one_of_several else ""
+            yield replace(total, sheet=sheet)
+
+
+def _tables(outcome: SearchOutcome) -> Iterator[list[_Row]]:
+    """Yield the rows of each table, those of the best hits first."""
     seen: set[tuple[str, str, str]] = set()
     for hit in outcome.hits[:_HITS_LOOKED_AT]:
         table = (*hit.document, hit.heading)
@@ -289,19 +336,12 @@ def _totals(outcome: SearchOutcome) -> Iterator[_Total]:
             continue
         seen.add(table)
         rows = _rows(outcome.load_document(hit))
-        own = [row for row in rows if row.hit.heading == hit.heading]
-        if not _answers_direction(outcome.asked.text, own):
-            continue
-        if total := _total(outcome, own):
-            is_one_of_several = hit.heading and len(own) < len(rows)
-            sheet = f" ({hit.heading})" if is_one_of_several else ""
-            yield replace(total, sheet=sheet)
+        if own := [row for row in rows if row.hit.heading == hit.heading]:
+            yield own
 
 
 def _answers_direction(question: str, rows: Sequence[_Row]) -> bool:
     """Return whether a table may be of the money asked for: what is spent, or what comes in."""
-    if not rows:
-        return False
     names = [*_titles(rows), *column_names([row.cells for row in rows])]
     said = re.sub(r"[_\W]+", " ", " ".join(names))
     is_income, is_costs = bool(_IS_INCOME.search(said)), bool(_IS_COSTS.search(said))
