@@ -606,3 +606,10 @@ def test_rows_without_a_day_of_payment_are_unpaid(firm: Shelf) -> None:
         assert given.found
         assert given.text == f"{SENT[4]} [1]\n{SENT[5]} [1]"
     assert ask(firm, "which desks are unpaid").method != "total/1"
+
+
+def test_a_total_with_rows_of_a_longer_name_is_unsure(shelf: Shelf, memory_of: MemoryOf) -> None:
+    rows = "\n".join((*ORDERS, "order_no: 504; client: Ashdown North; qty: 2; total: 24.00"))
+    shelf.put([memory_of("x", rows, title="orders", row=1)])
+    assert ask(shelf, "total of the orders of Ashdown").unsure
+    assert ask(shelf, "total of the orders of Brill").found

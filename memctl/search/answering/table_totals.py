@@ -185,6 +185,8 @@ class _Total(Struct, frozen=True):
     """Its heading, where the document has other tables."""
     is_named: bool = False
     """Whether the question has a word of the table's title."""
+    is_ambiguous: bool = False
+    """Whether some rows may be of something else of a longer name."""
 
     @property
     def amount(self) -> float:
@@ -216,7 +218,7 @@ def total_answer(outcome: SearchOutcome) -> Answer | None:
     if not found:
         return None
     best = found[0]
-    unsure = any(each.amount != best.amount for each in found)
+    unsure = best.is_ambiguous or any(each.amount != best.amount for each in found)
     rows = (HitExcerpt(row.hit, row.start, row.end) for row in best.rows)
     excerpts = joined_by_passage(rows)[:_MOST_CITED]
     numbers = "".join(f" [{place}]" for place in range(1, len(excerpts) + 1))
@@ -418,6 +420,7 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
         column,
         f" {' '.join(conditions)}" if conditions else "",
         is_named=_names_table(outcome, rest, rows),
+        is_ambiguous=any(_has_longer_names(outcome, fitting, name, by_words) for name in choosing),
     )
 
 
@@ -630,6 +633,15 @@ def _has_more(outcome: SearchOutcome, value: str, asked: frozenset[str]) -> bool
     terms = _terms(outcome, value)
     words = re.findall(r"[^\W\d_]{4,}", value)
     return not asked.isdisjoint(terms) and not terms <= asked and any(map(str.islower, words))
+
+
+def _has_longer_names(
+    outcome: SearchOutcome, rows: Sequence[_Row], column: str, asked: frozenset[str]
+) -> bool:
+    """Return whether a column has what is asked for and longer names: Ashdown and Ashdown North."""
+    values = {_terms(outcome, row.cells.get(column, "")) for row in rows}
+    concerned = [terms for terms in values if not asked.isdisjoint(terms)]
+    return len({terms <= asked for terms in concerned}) > 1
 
 
 def _paid_column(rows: Sequence[_Row]) -> str:
