@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from memctl.language.date_mentions import date_spans
 from memctl.patterns import lazy_regex
@@ -25,6 +26,18 @@ _NO_SUM = lazy_regex(
     r"(?:^|[\W_])(?:unit|per|each|rates?|id|no|nr|balance|saldo|percent)(?:[\W_]|$)|%",
     re.IGNORECASE,
 )
+_IDENTIFIER = lazy_regex(
+    r"(?:.*[\W_])?(?:invoice|bill|receipt|order|ticket|booking|room|tank|hive|house|flat|plot|bed|cage"
+    r"|pen|box|table|seat|page|chapter|line|row|year|month|week|day|floor|batch|lot|account|customer"
+    r"|client|supplier|no|nr|num|number|id|code|ref|reference|sku|isbn|zip|postcode|phone|version"
+    r"|rechnung|auftrag|zimmer|raum|seite|jahr|monat|woche|tag|nummer|konto|kunde"
+    r"|facture|commande|chambre|factura|pedido|fattura|ordine)\.?#?|#",
+    re.IGNORECASE,
+)
+"""The name of a column whose whole numbers tell things apart: the thing's own, in the singular."""
+_WHOLE_NUMBER = lazy_regex(r"\d+")
+_FEWEST_IN_SEQUENCE = 4
+"""Rows from which numbers that follow each other are taken to be a numbering."""
 _WHOLE = lazy_regex(r"total|gross|amount|betrag|summe|montant|importe|importo", re.IGNORECASE)
 _SUMS = r"(?:sub|grand )?(?:total|sum|summe|gesamt)"
 _IS_SUM = lazy_regex(rf"{_SUMS}[\W\d]*|budget", re.IGNORECASE)
@@ -73,6 +86,22 @@ def can_be_added(name: str) -> bool:
     return not _NO_SUM.search(name)
 
 
+def is_identifier(rows: Sequence[Cells], name: str) -> bool:
+    """Return whether the numbers of a column tell things apart, and so are not added up.
+
+    They are whole, and either the name says so or each is the one after that of the row before.
+    """
+    values = [row[name] for row in rows if name in row]
+    if not all(map(_WHOLE_NUMBER.fullmatch, values)):
+        return False
+    if _IDENTIFIER.fullmatch(name):
+        return True
+    numbers = [int(value) for value in values]
+    return len(numbers) >= _FEWEST_IN_SEQUENCE and all(
+        second == first + 1 for first, second in pairwise(numbers)
+    )
+
+
 def currencies(rows: Sequence[Cells], column: str) -> set[str]:
     """Return the currencies that rows name, beside their amounts or in a column of their own."""
     beside = {_NO_MARK.sub("", row.get(column, "")) for row in rows}
@@ -119,6 +148,6 @@ def column_names(rows: Sequence[Cells]) -> list[str]:
 
 def _is_amount(rows: Sequence[Cells], name: str) -> bool:
     said = [row[name] for row in rows if name in row]
-    if not _AMOUNT.search(name) or _NO_AMOUNT.search(name):
+    if not _AMOUNT.search(name) or _NO_AMOUNT.search(name) or is_identifier(rows, name):
         return False
     return sum(map(is_number, said)) >= 0.8 * len(said)

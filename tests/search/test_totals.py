@@ -437,3 +437,179 @@ def test_a_note_in_another_language_changes_no_total(spend: Shelf, memory_of: Me
     spend.put([note], language="de")
     given = ask(spend, "How much have we paid Kestrel Build?")
     assert given.text.startswith("17,000.50 in total")
+
+
+SENT = (
+    "invoice: 31; date: 2026-01-30; customer: St Brannoc's Hospital; leeches: 40; "
+    "amount_gbp: 368.00; paid_on: 2026-03-18",
+    "invoice: 32; date: 2026-02-10; customer: Adela Burns Unit; leeches: 30; "
+    "amount_gbp: 276.00; paid_on: 2026-02-27",
+    "invoice: 34; date: 2026-03-12; customer: Mater Dublin; leeches: 25; "
+    "amount_gbp: 248.75; paid_on: 2026-04-20",
+    "invoice: 38; date: 2026-07-03; customer: Mater Dublin; leeches: 50; "
+    "amount_gbp: 497.50; paid_on: 2026-08-11",
+    "invoice: 39; date: 2026-08-17; customer: Adela Burns Unit; leeches: 30; amount_gbp: 298.50",
+    "invoice: 41; date: 2026-10-06; customer: Mater Dublin; leeches: 20; amount_gbp: 212.00",
+)
+DEATHS = (
+    "month: 2026-01; tank: 3; dead: 12",
+    "month: 2026-02; tank: 9; dead: 8",
+    "month: 2026-03; tank: 9; dead: 41",
+    "month: 2026-03; tank: 5; dead: 9",
+)
+MILEAGE = (
+    "Month: Jul 2026; Driver: Tom Bereza; Miles: 1310",
+    "Month: Aug 2026; Driver: Tom Bereza; Miles: 980",
+    "Month: Oct 2026; Driver: Jan Bereza; Miles: 240",
+)
+ORDERS = (
+    "order_no: 501; client: Ashdown; qty: 3; unit_price: 12.00; total: 36.00",
+    "order_no: 502; client: Brill; qty: 5; unit_price: 12.00; total: 60.00",
+    "order_no: 503; client: Ashdown; qty: 10; unit_price: 11.50; total: 115.00",
+)
+ROOMS = ("room: 101; desks: 4", "room: 102; desks: 2", "room: 201; desks: 6")
+
+
+@pytest.fixture
+def firm(shelf: Shelf, memory_of: MemoryOf) -> Shelf:
+    """Tables in which the numbers of a column tell things apart."""
+    tables = {
+        "invoices 2026": SENT,
+        "deaths": DEATHS,
+        "rooms": ROOMS,
+        "mileage": MILEAGE,
+        "orders": ORDERS,
+    }
+    for title, rows in tables.items():
+        shelf.put([memory_of(title[0], "\n".join(rows), title=title, row=1)])
+    return shelf
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (
+            "total invoiced amount in Q1 2026",
+            "892.75 in total: the sum of amount_gbp over 3 rows *",
+        ),
+        ("sum of the invoices in March 2026", "248.75 in total: the sum of amount_gbp *"),
+        ("total of the invoices to Mater Dublin", "958.25 in total: the sum of amount_gbp *"),
+        ("what is the total for invoice 39", "298.50 in total: the sum of amount_gbp over 1 row *"),
+        ("total number of invoices in 2026", "6: the number of rows of invoices 2026 *"),
+        ("How many rooms are there?", "3: the number of rows of rooms."),
+        ("How many desks are there?", "12 in total: the sum of desks over 3 rows of rooms."),
+    ],
+)
+def test_numbers_that_tell_things_apart_are_not_added_up(
+    firm: Shelf, question: str, answer: str
+) -> None:
+    assert fnmatch(ask(firm, question).text.partition(" [")[0], answer)
+
+
+def test_things_that_a_table_of_others_names_are_not_counted(firm: Shelf) -> None:
+    assert ask(firm, "How many tanks do we have?").method != "total/1"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (
+            "how many dead in tank 9",
+            "49 in total: the sum of dead over 2 rows of deaths with tank 9.",
+        ),
+        ("how many dead in tank 12", "[!1]*"),
+        ("what is the total for invoice 39", "298.50 * with invoice 39."),
+        ("what is the total for 39", "298.50 * with 39."),
+        ("total of the invoices of 30", "invoice: *"),
+        ("how many desks are in 101", "4 in total: *"),
+    ],
+)
+def test_a_number_chooses_rows_by_the_column_that_it_is_of(
+    firm: Shelf, question: str, answer: str
+) -> None:
+    assert fnmatch(ask(firm, question).text.partition(" [")[0], answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("how much money did we invoice to St Brannoc's in 2026", "368 in total: *"),
+        ("how much did we invoice in 2026?", "1,900.75 in total: the sum of amount_gbp *"),
+        ("how many miles did Tom Bereza drive from July to August 2026?", "2,290 in total: *"),
+        ("total of the orders of Ashdown", "151 in total: the sum of total over 2 rows *"),
+        ("how much did Ashdown spend", "151 in total: the sum of total over 2 rows *"),
+    ],
+)
+def test_a_total_is_asked_for_in_other_words(firm: Shelf, question: str, answer: str) -> None:
+    assert fnmatch(ask(firm, question).text.partition(" [")[0], answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("how much did Mater Dublin pay", "746.25 in total: * 2 rows * that have paid_on."),
+        ("how much did Mater Dublin pay in 2026", "746.25 * 2 rows * of 2026 by paid_on."),
+        ("how much did St Brannoc's pay in March 2026", "368 in total: * of 2026-03 by paid_on."),
+        ("how much did St Brannoc's pay in January 2026", "[!3]*"),
+    ],
+)
+def test_what_is_not_paid_yet_is_not_added_to_what_was_paid(
+    firm: Shelf, question: str, answer: str
+) -> None:
+    assert fnmatch(ask(firm, question).text.partition(" [")[0], answer)
+
+
+def test_a_single_row_of_more_than_is_asked_for_is_no_total(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    rows = (
+        "Date: 2026-03-09; Supplier: Coldbrook Ltd; What: chiller 2; Net GBP: 2700",
+        "Date: 2026-06-22; Supplier: Coldbrook Ltd; What: compressor chiller 1; Net GBP: 610",
+        "Date: 2026-07-13; Supplier: Lind Packaging; What: pots; Net GBP: 95",
+    )
+    shelf.put([memory_of("x", "\n".join(rows), title="expenses", row=1)])
+    assert ask(shelf, "what did chiller 1 cost").method != "total/1"
+    assert ask(shelf, "what did chiller 2 cost").text.startswith("2,700 in total")
+    assert ask(shelf, "how much have we paid Lind").text.startswith("95 in total")
+
+
+def answer_of_rows(shelf: Shelf, question: str, rows: str) -> Answer:
+    """Return the answer to a question that rows of a table were given for as fact."""
+    outcome = shelf.searcher().search(question)
+    hit = next(each for each in outcome.hits if rows in each.text)
+    start = hit.text.index(rows)
+    cited = cite(1, HitExcerpt(hit, start, start + len(rows)))
+    return unsure_of_rows(outcome, Answer(f"{rows} [1]", True, "extractive/2", 0.9, (cited,)))
+
+
+@pytest.mark.parametrize(
+    ("question", "rows", "found"),
+    [
+        ("How many drivers do we have for the miles?", "\n".join(MILEAGE[:2]), False),
+        ("How many invoices did Mater Dublin question?", SENT[2], False),
+        ("How many desks does room 101 have?", ROOMS[0], True),
+        ("what did a leech cost in January 2026", SENT[0], False),
+        ("what does Adela Burns Unit pay per leech", SENT[1], False),
+        ("price per leech in October 2026", SENT[5], False),
+        ("what did one order of Brill cost each", ORDERS[1], True),
+    ],
+)
+def test_rows_are_no_count_and_no_price_of_one_as_they_stand(
+    firm: Shelf, question: str, rows: str, found: bool
+) -> None:
+    assert answer_of_rows(firm, question, rows).found is found
+
+
+def test_rows_without_a_day_of_payment_are_unpaid(firm: Shelf) -> None:
+    for question in ("which invoices are unpaid", "Which invoices have not been paid yet?"):
+        given = ask(firm, question)
+        assert given.found
+        assert given.text == f"{SENT[4]} [1]\n{SENT[5]} [1]"
+    assert ask(firm, "which desks are unpaid").method != "total/1"
+
+
+def test_a_total_with_rows_of_a_longer_name_is_unsure(shelf: Shelf, memory_of: MemoryOf) -> None:
+    rows = "\n".join((*ORDERS, "order_no: 504; client: Ashdown North; qty: 2; total: 24.00"))
+    shelf.put([memory_of("x", rows, title="orders", row=1)])
+    assert ask(shelf, "total of the orders of Ashdown").unsure
+    assert ask(shelf, "total of the orders of Brill").found

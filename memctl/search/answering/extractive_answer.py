@@ -48,7 +48,7 @@ from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite, plain_quo
 from memctl.search.answering.list_answer import list_answer
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import SearchOutcome
-from memctl.search.answering.table_totals import total_answer
+from memctl.search.answering.table_totals import total_answer, unpaid_answer
 from memctl.search.query.question import TimeExpression
 from memctl.understanding.triggers import asking_length
 
@@ -182,7 +182,12 @@ def special_answer(outcome: SearchOutcome) -> Answer | None:
 
     Returns None for other questions, which sentences answer.
     """
-    return total_answer(outcome) or period_answer(outcome) or list_answer(outcome)
+    return (
+        total_answer(outcome)
+        or unpaid_answer(outcome)
+        or period_answer(outcome)
+        or list_answer(outcome)
+    )
 
 
 def _min_confidence(question: str, best: EvidenceSentence) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import date
+from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,6 +23,7 @@ from memctl.language.table_amounts import (
     can_be_added,
     column_names,
     currencies,
+    is_identifier,
     is_number,
     is_sum,
     number,
@@ -40,7 +42,7 @@ from memctl.search.query.question import TimeExpression
 METHOD = "total/1"
 _ASKS_TOTAL = lazy_regex(
     r"\b(?:total|totals|altogether|in all|all in all|sum (?:of|up)|add(?:ed)? up|in sum"
-    r"|how much (?:money )?(?:have|has|had|did) .*\b(?:spen[dt]|pay|paid|cost|billed?)"
+    r"|how much (?:money )?(?:have|has|had|did) .*\b(?:spen[dt]|pay|paid|cost|billed?|invoiced?)"
     r"|what (?:have|has|did) .*\b(?:spen[dt]|paid|pay|cost)"
     r"|^\W*\w+ (?:costs?|spending|expenses?|sales|turnover|income|usage|consumption)"
     r"|insgesamt|zusammen|summe|au total|en tout|in totale|en total)\b",
@@ -59,6 +61,8 @@ _ASKS_SPENT = lazy_regex(
 )
 _ASKS_EARNED = lazy_regex(
     r"\b(?:earn(?:ed|ings)?|sales|sell|sold|income|revenue|turn(?:ed)? ?over|takings|received"
+    r"|(?:we|i) (?:have |had )?(?:invoiced?|billed?)"
+    r"|how much (?:money )?(?:has|have|did) (?!(?:we|i|you)\b).*\bspen[dt]"
     r"|(?:pay|paid)(?: to)? (?:us|me)|(?:get|got|been|were|was) paid"
     r"|verdient|eingenommen|einnahmen|umsatz)\b",
     re.IGNORECASE,
@@ -76,7 +80,9 @@ _IS_COSTS = lazy_regex(
 )
 """What a title or the name of a column says of a table: what comes in or what goes out."""
 _ASKS_COUNT = lazy_regex(
-    r"\W*(?:how (?:many|often)|wie\s?(?:viele|oft)|combien de (?:fois)?|quanti|quante"
+    r"\W*(?:how (?:many|often)"
+    r"|(?:what(?:['’]s| is| was) )?(?:the )?(?:total )?number of"
+    r"|wie\s?(?:viele|oft)|combien de (?:fois)?|quanti|quante"
     r"|cu[aá]nt[oa]s)\b\s*(?P<counted>.*?)"
     r"(?=\s(?:did|do|does|have|has|had|are|is|were|was|can|will|of|in|on|at|from|with|by|for|since"
     r"|to|haben|hat|sind|waren|wurden|von|in[ms]?|am|bei|avons|ont|sont|abbiamo|sono|hemos|hay)\b"
@@ -99,6 +105,18 @@ _BOUND = lazy_regex(
 """Before a time, of which rows before it count too."""
 _DATE = lazy_regex(r"(?:date|day|when|datum|tag|fecha|data|jour)", re.IGNORECASE)
 """The name of a column of dates that does not say of what."""
+_ASKS_PAID = lazy_regex(r"\b(?:pays?|paid|bezahlt|payé|pagato|pagado)\b", re.IGNORECASE)
+_IS_PAID = lazy_regex(
+    r"(?:date[ _])?(?:paid|bezahlt|payé|pagato|pagado)(?:[ _](?:on|am|le))?"
+    r"(?:[ _]date)?|payment[ _]date",
+    re.IGNORECASE,
+)
+"""The name of a column that says when, or whether, something was paid."""
+_ASKS_UNPAID = lazy_regex(
+    r"\W*(?:which|what) (?P<things>\w+) (?:(?:are|is)(?: still)? unpaid"
+    r"|(?:are|is|have|has)(?: still)? not(?: yet)?(?: been)? paid(?: yet)?)\W*",
+    re.IGNORECASE,
+)
 _BESIDE_DATE = lazy_regex(r"[\sT]*(?:\d\d?:\d\d(?::\d\d(?:\.\d+)?)?\s*Z?)?[\s.,]*")
 _YES, _NO = (
     frozenset({"yes", "y", "true", "x", "ja", "oui", "sì", "sí"}),
@@ -112,6 +130,17 @@ _OF_TIMES = lazy_regex(
     re.IGNORECASE,
 )
 """The name of a column of numbers that say when."""
+_ASKS_UNIT_PRICE = lazy_regex(
+    r"\b(?:price|cost|rate|pay|paid|charge|fee)s?\b.*\b(?:per|each|apiece|a piece|an hour|a mile)\b"
+    r"|\b(?:did|does|do|would|will) (?:an?|one|each) .*\b(?:cost|sell for)\b"
+    r"|\b(?:price|cost) (?:of|for) (?:an?|one|each)\b"
+    r"|\bhow much (?:is|was|are|were) (?:an?|one|each)\b",
+    re.IGNORECASE,
+)
+_UNIT_PRICE = lazy_regex(
+    r"price|cost|rate|fee|charge|unit|per|each|preis|prix|prezzo|precio", re.IGNORECASE
+)
+"""The name of a column of what one of something costs."""
 _GENERAL = (
     "total totals altogether all sum add added up how much money have has had did do does we i "
     "you they spend spent pay paid pays cost costs invoice invoiced bill billed out so far now "
@@ -121,8 +150,14 @@ _GENERAL = (
     "combien avons nous dépensé payé coûté quanto abbiamo speso cuánto hemos gastado"
 )
 """Words that every question for a total may have."""
+_OF_COUNTED = (
+    "drive drove driven travel travelled work worked send sent issue issued "
+    "gefahren gearbeitet geschickt"
+)
+"""Words that a question for a number may have besides: what is done with what is counted."""
 _HITS_LOOKED_AT = 10
 _MOST_CITED = 5
+_MOST_LISTED = 20
 _CONFIDENCE, _CONFIDENCE_OF_TWO = 0.8, 0.5
 """Where one table fits, and where others that do come to something else."""
 
@@ -150,6 +185,8 @@ class _Total(Struct, frozen=True):
     """Its heading, where the document has other tables."""
     is_named: bool = False
     """Whether the question has a word of the table's title."""
+    is_ambiguous: bool = False
+    """Whether some rows may be of something else of a longer name."""
 
     @property
     def amount(self) -> float:
@@ -181,7 +218,7 @@ def total_answer(outcome: SearchOutcome) -> Answer | None:
     if not found:
         return None
     best = found[0]
-    unsure = any(each.amount != best.amount for each in found)
+    unsure = best.is_ambiguous or any(each.amount != best.amount for each in found)
     rows = (HitExcerpt(row.hit, row.start, row.end) for row in best.rows)
     excerpts = joined_by_passage(rows)[:_MOST_CITED]
     numbers = "".join(f" [{place}]" for place in range(1, len(excerpts) + 1))
@@ -196,15 +233,56 @@ def total_answer(outcome: SearchOutcome) -> Answer | None:
     )
 
 
+def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
+    """Return the rows without a day of payment, for "which invoices are unpaid?"; else None.
+
+    None too where no table has such rows, or several have.
+    """
+    asked = _ASKS_UNPAID.fullmatch(outcome.asked.text)
+    if asked is None:
+        return None
+    things = _terms(outcome, asked["things"])
+    found: list[tuple[_Row, ...]] = []
+    for rows in _tables(outcome):
+        paid = _paid_column(rows)
+        if not paid or not things <= _terms_of(outcome, *_titles(rows), *rows[0].cells):
+            continue
+        if unpaid := tuple(row for row in rows if row.cells.get(paid, "").lower() in {"", *_NO}):
+            found.append(unpaid)
+    if len(found) != 1 or len(found[0]) > _MOST_LISTED:
+        return None
+    excerpts = joined_by_passage(HitExcerpt(row.hit, row.start, row.end) for row in found[0])
+    numbers = {each.hit.memory_id: place for place, each in enumerate(excerpts, start=1)}
+    return Answer(
+        "\n".join(f"{row.text} [{numbers[row.hit.memory_id]}]" for row in found[0]),
+        found=True,
+        method=METHOD,
+        confidence=_CONFIDENCE,
+        citations=tuple(cite(place, each) for place, each in enumerate(excerpts, start=1)),
+    )
+
+
 def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
-    """Return an answer as unsure if it gives single rows where only their total would answer."""
-    if not (answer.found and answer.citations and _ASKS_PLAINLY.search(outcome.asked.text)):
+    """Return an answer as unsure if it gives rows where only something else would answer.
+
+    That is their total or their count, or the price of one where the rows have only that of many.
+    """
+    question = outcome.asked.text
+    counts = _ASKS_COUNT.match(question)
+    asks_count = counts is not None and bool(counts["counted"])  # not how often
+    asks_unit_price = _ASKS_UNIT_PRICE.search(question) is not None
+    is_concerned = asks_count or asks_unit_price or _ASKS_PLAINLY.search(question) is not None
+    if not (answer.found and answer.citations and is_concerned):
         return answer
     lines = [line for cited in answer.citations for line in cited.quote.splitlines() if line]
     if answer.method == METHOD or not all(map(is_table_row, lines)):
         return answer
-    if any(is_sum(row_cells(line)) for line in lines):
+    if asks_unit_price and not all(_has_price_of_many(row_cells(line)) for line in lines):
+        return answer
+    if not asks_unit_price and any(is_sum(row_cells(line)) for line in lines):
         return answer  # the table says itself what it comes to
+    if counts and len(lines) == 1 and _says_how_many(outcome, row_cells(lines[0]), counts):
+        return answer
     return replace(
         answer,
         text=f"{UNSURE} {answer.text}",
@@ -214,8 +292,44 @@ def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
     )
 
 
+def _has_price_of_many(cells: Cells) -> bool:
+    """Return whether a row has an amount and a quantity, but no price of one."""
+    amount = amount_column([cells])
+    return (
+        bool(amount)
+        and not any(map(_UNIT_PRICE.search, cells))
+        and any(
+            name != amount and is_number(value) and not is_identifier([cells], name)
+            for name, value in cells.items()
+        )
+    )
+
+
+def _says_how_many(outcome: SearchOutcome, cells: Cells, counts: re.Match[str]) -> bool:
+    """Return whether a row has a number of what is counted: "rooms: 5" for how many rooms."""
+    counted = _terms(outcome, counts["counted"])
+    return any(
+        re.search(r"\d", value)
+        and not (is_identifier([cells], name) or _is_date(value))
+        and not counted.isdisjoint(_terms_of(outcome, name, value))
+        for name, value in cells.items()
+    )
+
+
 def _totals(outcome: SearchOutcome) -> Iterator[_Total]:
     """Yield the totals that fit, those of the best hits first."""
+    for own in _tables(outcome):
+        if not _answers_direction(outcome.asked.text, own):
+            continue
+        if total := _total(outcome, own):
+            hit = own[0].hit
+            is_one_of_several = hit.heading and len(own) < len(_rows(outcome.load_document(hit)))
+            sheet = f" ({hit.heading})" if is_one_of_several else ""
+            yield replace(total, sheet=sheet)
+
+
+def _tables(outcome: SearchOutcome) -> Iterator[list[_Row]]:
+    """Yield the rows of each table, those of the best hits first."""
     seen: set[tuple[str, str, str]] = set()
     for hit in outcome.hits[:_HITS_LOOKED_AT]:
         table = (*hit.document, hit.heading)
@@ -224,19 +338,12 @@ def _totals(outcome: SearchOutcome) -> Iterator[_Total]:
             continue
         seen.add(table)
         rows = _rows(outcome.load_document(hit))
-        own = [row for row in rows if row.hit.heading == hit.heading]
-        if not _answers_direction(outcome.asked.text, own):
-            continue
-        if total := _total(outcome, own):
-            is_one_of_several = hit.heading and len(own) < len(rows)
-            sheet = f" ({hit.heading})" if is_one_of_several else ""
-            yield replace(total, sheet=sheet)
+        if own := [row for row in rows if row.hit.heading == hit.heading]:
+            yield own
 
 
 def _answers_direction(question: str, rows: Sequence[_Row]) -> bool:
     """Return whether a table may be of the money asked for: what is spent, or what comes in."""
-    if not rows:
-        return False
     names = [*_titles(rows), *column_names([row.cells for row in rows])]
     said = re.sub(r"[_\W]+", " ", " ".join(names))
     is_income, is_costs = bool(_IS_INCOME.search(said)), bool(_IS_COSTS.search(said))
@@ -267,17 +374,26 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     in_time = [_lies_in(iso, period) for iso in times.of_rows] if times and period else None
     if in_time and None in in_time:
         return None
-    wanted_terms = _terms(outcome, rest) - _terms(outcome, _GENERAL)
+    general = f"{_GENERAL} {_OF_COUNTED}" if counts else _GENERAL
+    wanted_terms = _terms(outcome, rest) - _terms(outcome, general)
     by_row = wanted_terms - _terms_of(outcome, *_titles(rows), *rows[0].cells)
     yes_no = _conditions(outcome, rows, wanted_terms, by_row, column) if counts else []
     if yes_no is None:
         return None
+    by_number = _number_columns(outcome, rows, rest)
+    by_words = by_row.difference(*(_terms(outcome, value) for value in by_number))
+    choosing = _choosing_columns(rows)
+    paid = _paid_column(rows) if _ASKS_PAID.search(question) else ""
+    if paid and times and times.column != paid:
+        return None  # it isn't known when it was paid
     fitting = [
         row
         for row, is_in_time in zip(rows, in_time or [True] * len(rows), strict=True)
         if is_in_time
+        and not (paid and row.cells.get(paid, "").lower() in {"", *_NO})
         and all(row.cells.get(name, "").lower() in _YES for name in yes_no)
-        and by_row <= _terms(outcome, " ".join(row.cells.values()))
+        and all(_is_same_number(row.cells.get(by_number[n], ""), n) for n in by_number)
+        and by_words <= _terms(outcome, " ".join(row.cells.get(name, "") for name in choosing))
     ]
     if not fitting or not (wanted_terms or period):
         return None
@@ -285,9 +401,18 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
         return None
     if column and len(currencies([row.cells for row in fitting], column)) > 1:
         return None
-    words = [word for word in re.findall(r"\w+", rest) if _terms(outcome, word) & by_row]
+    if column and len(fitting) == 1 and not _ASKS_PLAINLY.search(question):
+        values = [fitting[0].cells.get(name, "") for name in choosing]
+        if any(_has_more(outcome, value, by_words) for value in values):
+            return None
+    words = [
+        f"{by_number[word]} {word}" if word in by_number else word
+        for word in re.findall(r"\w+", rest)
+        if _terms(outcome, word) & by_row
+    ]
     conditions = [f"with {' '.join(words)}"] if words else []
     conditions += [f"where {column} is yes" for column in yes_no]
+    conditions += [f"that have {paid}"] if paid else []
     conditions += [_in_words(period)] if period else []
     conditions += [f"by {times.column}"] if times and times.is_one_of_several else []
     return _Total(
@@ -295,6 +420,7 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
         column,
         f" {' '.join(conditions)}" if conditions else "",
         is_named=_names_table(outcome, rest, rows),
+        is_ambiguous=any(_has_longer_names(outcome, fitting, name, by_words) for name in choosing),
     )
 
 
@@ -343,6 +469,8 @@ def _row_times(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Times | None:
             of_column[name] = times
     asked = _terms(outcome, outcome.asked.text)
     named = [name for name in of_column if not asked.isdisjoint(_terms_of(outcome, name))]
+    if _ASKS_PAID.search(outcome.asked.text) and (paid := _paid_column(rows)):
+        named = [name for name in of_column if name == paid]
     plain = [name for name in of_column if _DATE.fullmatch(name)]
     for names in (named, [*of_column], plain):
         if len(names) == 1:
@@ -398,16 +526,26 @@ def _in_words(period: TimeExpression) -> str:
 
 
 def _counted_column(outcome: SearchOutcome, rows: Sequence[_Row], counted: str) -> str | None:
-    """Return the column that says how many, "" if rows are to be counted; None if neither does."""
+    """Return the column that says how many, "" if rows are to be counted; None if neither does.
+
+    A column that is called what is counted, but in the singular, says which ("tank: 9").  The rows
+    are these things if each is another one, and the table is of them by its title.
+    """
     if not rows:
         return None
     thing = counted.split()[-1] if counted.strip() else ""
     terms = _terms(outcome, thing)
-    for name in column_names([row.cells for row in rows]):
-        if terms and can_be_added(name) and terms == _terms_of(outcome, name):
-            values = [row.cells[name] for row in rows if name in row.cells]
+    is_of_things = terms <= _terms_of(outcome, *_titles(rows))
+    cells = [row.cells for row in rows]
+    for name in column_names(cells):
+        if not terms or terms != _terms_of(outcome, name):
+            continue
+        values = [row[name] for row in cells if name in row]
+        if is_identifier(cells, name) or thing.lower() != name.lower():
+            return "" if is_of_things and len(set(values)) == len(rows) else None
+        if can_be_added(name):
             return name if all(map(is_number, values)) else None
-    return "" if terms <= _terms_of(outcome, *_titles(rows)) else None
+    return "" if is_of_things else None
 
 
 def _added_column(outcome: SearchOutcome, rows: Sequence[_Row], asked: str) -> str | None:
@@ -424,6 +562,8 @@ def _added_column(outcome: SearchOutcome, rows: Sequence[_Row], asked: str) -> s
         values = [row[name] for row in cells if name in row]
         terms = _terms_of(outcome, name) - _terms(outcome, _SUMS)
         if sum(map(is_number, values)) < 0.8 * len(values) or _OF_TIMES.fullmatch(name):
+            continue
+        if is_identifier(cells, name):
             continue
         if (terms and terms <= words) or not (terms & words) <= beside:
             named.append(name)
@@ -457,6 +597,71 @@ def _conditions(
         elif by_row.isdisjoint(_terms(outcome, " ".join(values))):
             return None
     return named
+
+
+def _number_columns(outcome: SearchOutcome, rows: Sequence[_Row], asked: str) -> dict[str, str]:
+    """Return the columns that a question names before a number ("tank 9"), by that number."""
+    columns = {
+        terms: name
+        for name in column_names([row.cells for row in rows])
+        if (terms := _terms_of(outcome, name))
+    }
+    words = re.findall(r"\w+", asked)
+    return {
+        value: columns[terms]
+        for name, value in pairwise(words)
+        if value.isdecimal() and (terms := _terms(outcome, name)) in columns
+    }
+
+
+def _choosing_columns(rows: Sequence[_Row]) -> list[str]:
+    """Return the columns whose values choose rows: all but those of quantities and dates."""
+    cells = [row.cells for row in rows]
+    return [
+        name
+        for name in column_names(cells)
+        if is_identifier(cells, name)
+        or not all(is_number(row[name]) or _is_date(row[name]) for row in cells if name in row)
+    ]
+
+
+def _has_more(outcome: SearchOutcome, value: str, asked: frozenset[str]) -> bool:
+    """Return whether a value is of more than is asked for: a "compressor chiller 1".
+
+    A name of which a part is asked for is not: "Kestrel Build" is Kestrel.
+    """
+    terms = _terms(outcome, value)
+    words = re.findall(r"[^\W\d_]{4,}", value)
+    return not asked.isdisjoint(terms) and not terms <= asked and any(map(str.islower, words))
+
+
+def _has_longer_names(
+    outcome: SearchOutcome, rows: Sequence[_Row], column: str, asked: frozenset[str]
+) -> bool:
+    """Return whether a column has what is asked for and longer names: Ashdown and Ashdown North."""
+    values = {_terms(outcome, row.cells.get(column, "")) for row in rows}
+    concerned = [terms for terms in values if not asked.isdisjoint(terms)]
+    return len({terms <= asked for terms in concerned}) > 1
+
+
+def _paid_column(rows: Sequence[_Row]) -> str:
+    """Return the column of dates, or of yes and no, that says what is paid; "" if there is none."""
+    for name in column_names([row.cells for row in rows]):
+        values = [row.cells[name] for row in rows if name in row.cells]
+        if _IS_PAID.fullmatch(name) and all(
+            _is_date(value) or value.lower() in _YES | _NO for value in values
+        ):
+            return name
+    return ""
+
+
+def _is_date(value: str) -> bool:
+    spans = date_spans(value)
+    return len(spans) == 1 and spans[0].end - spans[0].start == len(value)
+
+
+def _is_same_number(cell: str, value: str) -> bool:
+    return is_number(cell) and number(cell) == number(value)
 
 
 def _names_table(outcome: SearchOutcome, question: str, rows: Sequence[_Row]) -> bool:
