@@ -9,6 +9,7 @@ import pytest
 from memctl.search.answering.extractive_answer import extract_answer
 from memctl.search.query.subject_questions import (
     described_thing,
+    numbered_things,
     option_of_value,
     subject_question,
 )
@@ -258,3 +259,25 @@ def test_what_a_question_describes_is_asked_for_first(
 )
 def test_a_question_that_does_not_end_with_a_description_describes_nothing(question: str) -> None:
     assert described_thing(question) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "is_there"),
+    [
+        ("who serviced van 3", "Van 44 was serviced on 3 May", False),
+        ("who serviced van 3", "Vans 3 and 44 were serviced", True),
+        ("is floor 2 carpeted", "Floors 1 to 3 have carpets", True),
+        ("is floor 4 carpeted", "Floors 1 to 3 have carpets", False),
+        ("what is room B12", "Room number A12 is the archive", False),
+        ("what is room 12", "The archive has 12 shelves", None),
+    ],
+)
+def test_a_text_has_a_numbered_thing_or_another_or_none(
+    question: str, text: str, is_there: bool | None
+) -> None:
+    (thing,) = numbered_things(question)
+    assert thing.is_in(text) is is_there
+
+
+def test_a_date_is_no_numbered_thing() -> None:
+    assert numbered_things("who visited 3 May 2026") == ()

@@ -1,6 +1,7 @@
 """Questions for what something is or does, asked by its name: "What is Typer?".
 
-Most sentences that have the name only use it, and so do lines of data: "Requires: typer".
+Most sentences that have the name only use it, and so do lines of data: "Requires: typer".  Others
+are about another thing of the same kind, which only a number tells apart: "van 3".
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from memctl.language.date_mentions import date_spans
+from memctl.language.term_analysis import query_terms
 from memctl.patterns import lazy_regex
 
 _WHAT_IT_IS = (
@@ -108,6 +111,60 @@ _DESCRIBED = lazy_regex(
     re.IGNORECASE,
 )
 """Behind a preposition the description is the end of the question, and no verb follows it."""
+
+
+_IDENTIFIER = r"(?:[a-z]{1,2}-?)?\d+(?:[.]\d+)*[a-z]?(?![\w.,]*\d|[a-z])"
+_NUMBERED = (
+    r"(?:\W{0,3}(?:no\.?|nr\.?|number))?\W{0,3}"
+    rf"(?P<numbers>{_IDENTIFIER}(?:(?:\s?(?:,|&|-|–|\b(?:and|or|to|und|oder|bis|et)\b)\s?)+"
+    rf"{_IDENTIFIER})*)"
+)
+_NUMBERED_THING = lazy_regex(rf"(?<![\w-])(?P<kind>[^\W\d_]{{3,}}){_NUMBERED}", re.IGNORECASE)
+_ONE_NUMBER = lazy_regex(_IDENTIFIER, re.IGNORECASE)
+_RANGE = lazy_regex(r"(\d+)\s?(?:-|–|to|bis)\s?(\d+)", re.IGNORECASE)
+
+
+class NumberedThing(Struct, frozen=True):
+    """A thing that only its number tells from others of its kind: "van 3"."""
+
+    kind: str
+    number: str
+
+    def is_in(self, text: str) -> bool | None:
+        """Return whether a text has it; None where it has no numbered thing of that kind."""
+        kind = re.escape(self.kind.removesuffix("s"))
+        found = list(re.finditer(rf"(?<![\w-]){kind}(?:e?s)?{_NUMBERED}", text, re.IGNORECASE))
+        return any(self._is_among(match["numbers"].lower()) for match in found) if found else None
+
+    def _is_among(self, numbers: str) -> bool:
+        """Return whether it has one of some numbers, or one within a range of them."""
+        if any(
+            f"{each}.".removeprefix("v").startswith(f"{self.number}.".removeprefix("v"))
+            for each in _ONE_NUMBER.findall(numbers)
+        ):
+            return True
+        return self.number.isdecimal() and any(
+            int(first) <= int(self.number) <= int(last) for first, last in _RANGE.findall(numbers)
+        )
+
+
+@lru_cache(maxsize=8)
+def numbered_things(question: str) -> tuple[NumberedThing, ...]:
+    """Return the things that a question names by their kind and number, but no dates."""
+    text = without_dates(question)
+    return tuple(
+        NumberedThing(match["kind"].lower(), number.lower())
+        for match in _NUMBERED_THING.finditer(text)
+        if query_terms(match["kind"], ("en",))
+        for number in _ONE_NUMBER.findall(match["numbers"])
+    )
+
+
+def without_dates(text: str) -> str:
+    """Return a text with a space in the place of each date."""
+    for span in reversed(date_spans(text)):
+        text = f"{text[: span.start]} {text[span.end :]}"
+    return text
 
 
 class DescribedThing(Struct, frozen=True):
