@@ -568,6 +568,23 @@ def test_of_several_states_the_newest_is_told_first_unless_it_is_asked_for_the_f
 
 
 @pytest.mark.parametrize(
+    "question",
+    ["When does Swansea start?", "Are we opening a site in Swansea?", "What is the Swansea rent?"],
+)
+def test_a_plan_told_of_under_its_title_is_known_to_be_called_off(
+    shelf: Shelf, memory_of: MemoryOf, question: str
+) -> None:
+    plan = "Rent £1,450 a month. Start would be 1 June 2026, the site in two halves."
+    shelf.put(
+        [
+            memory_of("plan", plan, title="Second site Swansea", created_at=JANUARY),
+            memory_of("off", "Swansea is off.", created_at=MAY),
+        ]
+    )
+    assert "Swansea is off." in ask(shelf.searcher(), question).text
+
+
+@pytest.mark.parametrize(
     ("question", "right", "other"),
     [
         (

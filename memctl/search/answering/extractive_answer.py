@@ -99,7 +99,8 @@ _ITEMS = lazy_regex(rf"[^\S\n]*\n(?:{_ITEM}[^\n]+(?:\n|\Z)){{2,12}}")
 """The items of a list, after the line that says what they are."""
 _MAX_LIST_LENGTH = 700
 _ASKS_FOR_PLAN = lazy_regex(
-    r"\b(?:will|does|do|going to|plan(?:s|ned)?|still|when (?:is|are)|wird|werden|noch|wann)\b",
+    r"\b(?:will|does|do|going to|plan(?:s|ned)?|still|(?:when|what) (?:is|are)"
+    r"|(?:am|is|are) \w+ \w+ing|wird|werden|noch|wann)\b",
     re.IGNORECASE,
 )
 _OF_PAST = lazy_regex(r"\b(?:did|was|were|wurden?|war(?:en)?)\b", re.IGNORECASE)
@@ -449,8 +450,10 @@ def _calls_off(outcome: SearchOutcome, best: EvidenceSentence, item: EvidenceSen
     if best.hit.created_at.date() >= item.hit.created_at.date():
         return False
     what = frozenset(query_terms(item.text[: called_off.start()], outcome.languages))
+    titles = f"{best.hit.title}\n{best.hit.heading}"
+    told_of = best.terms.union(query_terms(titles, outcome.languages))
     return any(
-        not what.isdisjoint(slot) and not best.terms.isdisjoint(slot)
+        not what.isdisjoint(slot) and not told_of.isdisjoint(slot)
         for slot in outcome.question.slots
     )
 
