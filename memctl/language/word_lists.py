@@ -76,6 +76,8 @@ class Language(Struct, frozen=True):
     """Words before a length of time that make it a time ago."""
     lately: tuple[str, ...] = ()
     """Words before a length of time that ends today: ``last`` three weeks."""
+    opposites: tuple[tuple[str, str], ...] = ()
+    """Pairs of words of which each tells what the other one is not: ``import`` and ``export``."""
 
 
 @cache

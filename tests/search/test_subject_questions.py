@@ -9,6 +9,8 @@ import pytest
 from memctl.search.answering.extractive_answer import extract_answer
 from memctl.search.query.subject_questions import (
     described_thing,
+    names_another,
+    names_opposite,
     numbered_things,
     option_of_value,
     subject_question,
@@ -281,3 +283,36 @@ def test_a_text_has_a_numbered_thing_or_another_or_none(
 
 def test_a_date_is_no_numbered_thing() -> None:
     assert numbered_things("who visited 3 May 2026") == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "is_other"),
+    [
+        ("phone number of Marek Bereza", "Phone number of Tomasz Bereza: 642", True),
+        ("When does Anna Berg start?", "Anna Holt starts on 3 March", True),
+        ("When does Anna Berg's course start?", "Anna Holt's course starts on 3 March", True),
+        ("When does Anna Berg start?", "Anna Holt helps until Anna Berg starts", False),
+        ("When does Anna Berg start?", "Anna starts on 3 March", False),
+        ("When does Anna Berg start?", "Anna B. starts on 3 March", False),
+        ("When does Anna Berg start?", "Ask Berg when she starts", False),
+        ("Does Anna start?", "Anna Holt starts on 3 March", False),
+    ],
+)
+def test_a_full_name_is_not_that_of_somebody_who_shares_half_of_it(
+    question: str, text: str, is_other: bool
+) -> None:
+    assert names_another(question, text) is is_other
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "is_opposite"),
+    [
+        ("What is the import permit number?", "Our export permit is number 417", True),
+        ("What is the import permit number?", "The permit is for import and export", False),
+        ("What is the permit number?", "Our export permit is number 417", False),
+    ],
+)
+def test_the_opposite_of_what_is_asked_about_is_another_thing(
+    question: str, text: str, is_opposite: bool
+) -> None:
+    assert names_opposite(question, text) is is_opposite
