@@ -655,6 +655,25 @@ def test_an_insight_tells_which_of_two_values_that_it_quotes_is_the_newest(
     assert old in given.text.partition("Earlier")[2]
 
 
+def test_what_came_later_did_not_hold_in_the_month_asked_for(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    old = "From 1 March 2026 a leech costs 9.95 euros"
+    new = "New list: 10.60 euros per leech from 14 September 2026"
+    insight = f"“{old}”: went from 9.95 to 10.60 euros.  “{old}” (a.md); “{new}” (b.md)."
+    shelf.put(
+        [
+            memory_of("old", f"{old}.", created_at=MARCH),
+            memory_of("new", f"{new}.", created_at=MAY),
+            memory_of("insight", insight, level="insight", type="insight", created_at=MAY),
+        ]
+    )
+    assert "As of" in ask(shelf.searcher(), "How much does a leech cost?").text
+    given = ask(shelf.searcher(), "How much did a leech cost in March 2026?").text
+    assert "9.95" in given
+    assert "As of" not in given
+
+
 def test_the_same_value_in_another_form_is_no_change(shelf: Shelf, memory_of: MemoryOf) -> None:
     shelf.put(
         [

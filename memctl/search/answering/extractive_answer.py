@@ -370,9 +370,13 @@ def _current_and_former(
     best, question = likely[0], outcome.asked.text
     wants_oldest = asks_for_oldest(question)
     looks_back = asks_for_earlier(question)
+    last_day = max((period.last for period in outcome.asked.periods), default=None)
 
     def may_count(item: EvidenceSentence) -> bool:
-        is_later = item.hit.created_at.date() > best.hit.created_at.date()
+        made, made_best = item.hit.created_at.date(), best.hit.created_at.date()
+        is_later = made > made_best
+        if last_day is not None and is_later and made > last_day >= made_best:
+            return False  # it did not hold yet at the time asked for
         return item in likely or (not item.has_ended and is_later) or looks_back
 
     others = [
