@@ -17,7 +17,7 @@ MOST_MODULES = 502
 servers, the web page, links, skills, upkeep, feedback and merging."""
 MOST_IN_A_PACKAGE = 25
 MOST_LINES_OF_A_FUNCTION = 80
-"""Parameters and docstring included."""
+"""Parameters included; a docstring says as much as it has to."""
 COMMANDS = "memctl.cli.commands"
 """A command may be called like the module that does its work."""
 STORAGE = "memctl.store.tables.storage"
@@ -138,12 +138,17 @@ def test_only_the_storage_names_files_of_tables_and_nothing_makes_a_path_of_a_ur
     assert found - NOT_PATHS == set()
 
 
+def lines_without_docstring(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    words = ast.get_docstring(function, clean=False)
+    return (function.end_lineno or 0) - function.lineno + 1 - len((words or "").splitlines())
+
+
 def test_no_function_is_longer_than_a_screen_or_two() -> None:
     long = [
         f"{path.relative_to(PACKAGE)}:{node.lineno} {node.name}"
         for path, tree in source_trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (node.end_lineno or node.lineno) - node.lineno >= MOST_LINES_OF_A_FUNCTION
+        and lines_without_docstring(node) > MOST_LINES_OF_A_FUNCTION
     ]
     assert long == []

@@ -485,8 +485,7 @@ class Home:
     ) -> KnowledgeBaseSettings:
         """Change settings of a knowledge base; those that are not given stay as they are.
 
-        Each is a value, or a function that makes it from the settings as they are by then.  Those
-        that are not described here mean what they do to ``create``.
+        Each is a value, or a function that makes it from the settings as they are by then.
 
         One of which more becomes private forgets the texts in its query log, and what models
         replied.
@@ -495,7 +494,21 @@ class Home:
             name: Which one.
             status: Whether it takes part; see ``set_status``.
             inboxes: All folders to watch, its own among them.
+            after: What happens to a file of its own inbox once it is ingested.
+            always_on: Whether it is watched, and asked by queries that name no knowledge base.
+            private: Whether it is read only if it is named, and nothing of it is sent to other
+                machines or logged.
             private_namespaces: All namespaces that are private like a whole private knowledge base.
+            may_send: Whether a private one may still be sent to an endpoint on another machine.
+            redact: Whether keys, tokens and passwords are removed from texts before all else.
+            chunk_strategy: Whether text is cut at paragraphs and sentences, or by topic.
+            chunk_size: Longest passage, in characters.
+            chunk_overlap: Characters that neighbouring passages share.
+            consolidate_interval: Minutes between two consolidations while watching; 0 for never.
+            half_life: Days after which a memory counts half as recent.
+            kind: What it is for, as listings show it.
+            scope: Whom it is for, as listings show it.
+            description: What it holds, in the user's words.
             grants: Which agents may use it; none for all.
             models: Models of its own for some tasks.
             endpoint: An endpoint of its own, which the settings of the program know.

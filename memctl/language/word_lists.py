@@ -101,6 +101,8 @@ class Language(Struct, frozen=True):
     write in English."""
     stating_outright: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The same of words inside a statement: ``we have decided``."""
+    opposites: tuple[tuple[str, str], ...] = ()
+    """Pairs of words of which each tells what the other one is not: ``import`` and ``export``."""
 
 
 @cache

@@ -76,3 +76,18 @@ def test_a_record_is_not_answered_with_one_whose_number_begins_alike(memctl: Run
     memctl("ingest", "-", stdin=f"{records}\n\nThe tower is 500 years old.\n")
     assert not memctl("query", "What is record number 500?").rows[0]["answer"]["found"]
     assert memctl("query", "What is record number 50?").rows[0]["answer"]["found"]
+
+
+def test_a_number_of_a_date_or_of_another_thing_is_not_that_of_the_thing(memctl: Run) -> None:
+    notes = "\n\n".join(
+        f"Van {n} was serviced on {day} May 2026 by fitter F{n} and cost £{price}."
+        for n, day, price in ((3, 4, "3.50"), (44, 3, "12.50"), (123, 12, "9.50"), (12, 9, "5.50"))
+    )
+    memctl("ingest", "-", stdin=notes)
+    for question, number in (("who serviced van 3", 3), ("what did van 12 cost", 12)):
+        answer = memctl("query", question).rows[0]["answer"]
+        assert answer["found"]
+        assert [each["quote"].split(" was ")[0] for each in answer["citations"]] == [
+            f"Van {number}"
+        ]
+    assert not memctl("query", "what did van 9 cost").rows[0]["answer"]["found"]

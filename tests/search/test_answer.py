@@ -614,6 +614,23 @@ def test_of_several_states_the_newest_is_told_first_unless_it_is_asked_for_the_f
 
 
 @pytest.mark.parametrize(
+    "question",
+    ["When does Swansea start?", "Are we opening a site in Swansea?", "What is the Swansea rent?"],
+)
+def test_a_plan_told_of_under_its_title_is_known_to_be_called_off(
+    shelf: Shelf, memory_of: MemoryOf, question: str
+) -> None:
+    plan = "Rent £1,450 a month. Start would be 1 June 2026, the site in two halves."
+    shelf.put(
+        [
+            memory_of("plan", plan, title="Second site Swansea", created_at=JANUARY),
+            memory_of("off", "Swansea is off.", created_at=MAY),
+        ]
+    )
+    assert "Swansea is off." in ask(shelf.searcher(), question).text
+
+
+@pytest.mark.parametrize(
     ("question", "right", "other"),
     [
         (
@@ -682,6 +699,25 @@ def test_an_insight_tells_which_of_two_values_that_it_quotes_is_the_newest(
     given = ask(shelf.searcher(), "How many pots does the kiln take?")
     assert "84" in given.text.partition("Earlier")[0]
     assert old in given.text.partition("Earlier")[2]
+
+
+def test_what_came_later_did_not_hold_in_the_month_asked_for(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    old = "From 1 March 2026 a leech costs 9.95 euros"
+    new = "New list: 10.60 euros per leech from 14 September 2026"
+    insight = f"“{old}”: went from 9.95 to 10.60 euros.  “{old}” (a.md); “{new}” (b.md)."
+    shelf.put(
+        [
+            memory_of("old", f"{old}.", created_at=MARCH),
+            memory_of("new", f"{new}.", created_at=MAY),
+            memory_of("insight", insight, level="insight", type="insight", created_at=MAY),
+        ]
+    )
+    assert "As of" in ask(shelf.searcher(), "How much does a leech cost?").text
+    given = ask(shelf.searcher(), "How much did a leech cost in March 2026?").text
+    assert "9.95" in given
+    assert "As of" not in given
 
 
 def test_the_same_value_in_another_form_is_no_change(shelf: Shelf, memory_of: MemoryOf) -> None:

@@ -8,6 +8,9 @@ import pytest
 
 from memctl.search.answering.extractive_answer import extract_answer
 from memctl.search.query.subject_questions import (
+    names_another,
+    names_opposite,
+    numbered_things,
     option_of_value,
     subject_question,
 )
@@ -230,3 +233,58 @@ def test_a_memory_that_only_mentions_the_subject_is_not_the_answer(
     given = extract_answer(shelf.searcher().search("What is Otter?"))
     assert given.found
     assert given.citations[0].quote == "Otter is a contractor for heavy lifting from Hull."
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "is_there"),
+    [
+        ("who serviced van 3", "Van 44 was serviced on 3 May", False),
+        ("who serviced van 3", "Vans 3 and 44 were serviced", True),
+        ("is floor 2 carpeted", "Floors 1 to 3 have carpets", True),
+        ("is floor 4 carpeted", "Floors 1 to 3 have carpets", False),
+        ("what is room B12", "Room number A12 is the archive", False),
+        ("what is room 12", "The archive has 12 shelves", None),
+    ],
+)
+def test_a_text_has_a_numbered_thing_or_another_or_none(
+    question: str, text: str, is_there: bool | None
+) -> None:
+    (thing,) = numbered_things(question)
+    assert thing.is_in(text) is is_there
+
+
+def test_a_date_is_no_numbered_thing() -> None:
+    assert numbered_things("who visited 3 May 2026") == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "is_other"),
+    [
+        ("phone number of Marek Bereza", "Phone number of Tomasz Bereza: 642", True),
+        ("When does Anna Berg start?", "Anna Holt starts on 3 March", True),
+        ("When does Anna Berg's course start?", "Anna Holt's course starts on 3 March", True),
+        ("When does Anna Berg start?", "Anna Holt helps until Anna Berg starts", False),
+        ("When does Anna Berg start?", "Anna starts on 3 March", False),
+        ("When does Anna Berg start?", "Anna B. starts on 3 March", False),
+        ("When does Anna Berg start?", "Ask Berg when she starts", False),
+        ("Does Anna start?", "Anna Holt starts on 3 March", False),
+    ],
+)
+def test_a_full_name_is_not_that_of_somebody_who_shares_half_of_it(
+    question: str, text: str, is_other: bool
+) -> None:
+    assert names_another(question, text) is is_other
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "is_opposite"),
+    [
+        ("What is the import permit number?", "Our export permit is number 417", True),
+        ("What is the import permit number?", "The permit is for import and export", False),
+        ("What is the permit number?", "Our export permit is number 417", False),
+    ],
+)
+def test_the_opposite_of_what_is_asked_about_is_another_thing(
+    question: str, text: str, is_opposite: bool
+) -> None:
+    assert names_opposite(question, text) is is_opposite

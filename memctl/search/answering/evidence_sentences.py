@@ -48,7 +48,15 @@ from memctl.search.answering.evidence_parts import (
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import MAX_HITS_READ, SearchOutcome
 from memctl.search.query.question import Question, question_language
-from memctl.search.query.subject_questions import CONTINUES, option_of_value, subject_question
+from memctl.search.query.subject_questions import (
+    CONTINUES,
+    names_another,
+    names_opposite,
+    numbered_things,
+    option_of_value,
+    subject_question,
+    without_dates,
+)
 from memctl.search.query.time_expressions import date_terms, hit_dates, matching_times
 from memctl.search.ranking.dialogue import Place
 from memctl.search.retrieval.candidates import cosines, coverage
@@ -486,7 +494,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
             _coverage(near_terms, outcome),
             _time_weight(days_of[place], near_terms, outcome.question),
             _is_of_another(
-                " ".join((hit.title, hit.heading, before if needs_before else "", part.text)),
+                " | ".join((hit.title, hit.heading, before if needs_before else "", part.text)),
                 near_terms,
                 outcome.question,
                 is_row=is_row,
@@ -550,17 +558,31 @@ def _time_weight(own: frozenset[str], near: frozenset[str], question: Question) 
 def _is_of_another(text: str, found: frozenset[str], question: Question, *, is_row: bool) -> bool:
     """Return whether a sentence lacks what identifies the thing asked about among its kind.
 
-    That is a number, such as that of a flat or a version, and in a table row also a name.
+    That is a number, such as that of a flat or a version, a full name, a word of two opposites,
+    and in a table row also any other name.
     """
+    measures = _MEASUREMENT.search(question.text) is not None
+    things = () if measures else numbered_things(question.text)
+    are_in = {thing: thing.is_in(text) for thing in things}
+    if False in are_in.values() or names_another(question.text, text):
+        return True
+    if names_opposite(question.text, text):
+        return True
     if question.dates or question.times:
         numbers: set[str] = set()
     else:
-        numbers = set(_NUMBERS.findall(question.text.lower()))
+        found_there = {
+            number
+            for thing, is_in in are_in.items()
+            if is_in
+            for number in _NUMBERS.findall(thing.number)
+        }
+        numbers = set(_NUMBERS.findall(question.text.lower())) - found_there
+        text = without_dates(text)
     names = question.names if is_row else ()
     lacks_name = any(found.isdisjoint(slot) for slot in names)
     if lacks_name or not numbers:
         return lacks_name
-    measures = _MEASUREMENT.search(question.text) is not None
     there = _NUMBERS.findall(text.lower() if measures else _MEASUREMENT.sub(" ", text.lower()))
     return not all(
         any(number == each or each.startswith(f"{number}.") for each in there) for number in numbers

@@ -98,7 +98,8 @@ _ITEMS = lazy_regex(rf"[^\S\n]*\n(?:{_ITEM}[^\n]+(?:\n|\Z)){{2,12}}")
 """The items of a list, after the line that says what they are."""
 _MAX_LIST_LENGTH = 700
 _ASKS_FOR_PLAN = lazy_regex(
-    r"\b(?:will|does|do|going to|plan(?:s|ned)?|still|when (?:is|are)|wird|werden|noch|wann)\b",
+    r"\b(?:will|does|do|going to|plan(?:s|ned)?|still|(?:when|what) (?:is|are)"
+    r"|(?:am|is|are) \w+ \w+ing|wird|werden|noch|wann)\b",
     re.IGNORECASE,
 )
 _OF_PAST = lazy_regex(r"\b(?:did|was|were|wurden?|war(?:en)?)\b", re.IGNORECASE)
@@ -371,9 +372,13 @@ def _current_and_former(
     best, question = likely[0], outcome.asked.text
     wants_oldest = asks_for_oldest(question)
     looks_back = asks_for_earlier(question)
+    last_day = max((period.last for period in outcome.asked.periods), default=None)
 
     def may_count(item: EvidenceSentence) -> bool:
-        is_later = item.hit.created_at.date() > best.hit.created_at.date()
+        made, made_best = item.hit.created_at.date(), best.hit.created_at.date()
+        is_later = made > made_best
+        if last_day is not None and is_later and made > last_day >= made_best:
+            return False  # it did not hold yet at the time asked for
         return item in likely or (not item.has_ended and is_later) or looks_back
 
     others = [
@@ -451,8 +456,10 @@ def _calls_off(outcome: SearchOutcome, best: EvidenceSentence, item: EvidenceSen
     if best.hit.created_at.date() >= item.hit.created_at.date():
         return False
     what = frozenset(query_terms(item.text[: called_off.start()], outcome.languages))
+    titles = f"{best.hit.title}\n{best.hit.heading}"
+    told_of = best.terms.union(query_terms(titles, outcome.languages))
     return any(
-        not what.isdisjoint(slot) and not best.terms.isdisjoint(slot)
+        not what.isdisjoint(slot) and not told_of.isdisjoint(slot)
         for slot in outcome.question.slots
     )
 

@@ -1,16 +1,20 @@
 """Questions for what something is or does, asked by its name: "What is Typer?".
 
-Most sentences that have the name only use it, and so do lines of data: "Requires: typer".
+Most sentences that have the name only use it, and so do lines of data: "Requires: typer".  Others
+are about another thing of the same kind, which only a number tells apart: "van 3".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from msgspec import Struct
 
+from memctl.language.date_mentions import date_spans
+from memctl.language.term_analysis import plain_form, query_terms
+from memctl.language.word_lists import is_common_word, known_names, load_language
 from memctl.patterns import lazy_regex
 
 _WHAT_IT_IS = (
@@ -100,6 +104,139 @@ CONTINUES = lazy_regex(
     re.IGNORECASE,
 )
 """How a sentence begins that speaks of what the one before it names."""
+
+
+_IDENTIFIER = r"(?:[a-z]{1,2}-?)?\d+(?:[.]\d+)*[a-z]?(?![\w.,]*\d|[a-z])"
+_NUMBERED = (
+    r"(?:\W{0,3}(?:no\.?|nr\.?|number))?\W{0,3}"
+    rf"(?P<numbers>{_IDENTIFIER}(?:(?:\s?(?:,|&|-|–|\b(?:and|or|to|und|oder|bis|et)\b)\s?)+"
+    rf"{_IDENTIFIER})*)"
+)
+_NUMBERED_THING = lazy_regex(rf"(?<![\w-])(?P<kind>[^\W\d_]{{3,}}){_NUMBERED}", re.IGNORECASE)
+_ONE_NUMBER = lazy_regex(_IDENTIFIER, re.IGNORECASE)
+_YEAR = lazy_regex(r"(?:19|20)\d\d")
+_RANGE = lazy_regex(r"(\d+)\s?(?:-|–|to|bis)\s?(\d+)", re.IGNORECASE)
+
+
+class NumberedThing(Struct, frozen=True):
+    """A thing that only its number tells from others of its kind: "van 3"."""
+
+    kind: str
+    number: str
+
+    def is_in(self, text: str) -> bool | None:
+        """Return whether a text has it; None where it has no numbered thing of that kind."""
+        kind = re.escape(self.kind.removesuffix("s"))
+        found = list(re.finditer(rf"(?<![\w-]){kind}(?:e?s)?{_NUMBERED}", text, re.IGNORECASE))
+        return any(self._is_among(match["numbers"].lower()) for match in found) if found else None
+
+    def _is_among(self, numbers: str) -> bool:
+        """Return whether it has one of some numbers, or one within a range of them."""
+        if any(
+            f"{each}.".removeprefix("v").startswith(f"{self.number}.".removeprefix("v"))
+            for each in _ONE_NUMBER.findall(numbers)
+        ):
+            return True
+        return self.number.isdecimal() and any(
+            int(first) <= int(self.number) <= int(last) for first, last in _RANGE.findall(numbers)
+        )
+
+
+@lru_cache(maxsize=8)
+def numbered_things(question: str) -> tuple[NumberedThing, ...]:
+    """Return the things that a question names by their kind and number, but no dates."""
+    text = without_dates(question)
+    return tuple(
+        NumberedThing(match["kind"].lower(), number.lower())
+        for match in _NUMBERED_THING.finditer(text)
+        if query_terms(match["kind"], ("en",))
+        for number in _ONE_NUMBER.findall(match["numbers"])
+        if not _YEAR.fullmatch(number)
+    )
+
+
+_WORD = lazy_regex(r"[^\W\d_][\w-]*(?:['’][^\W\d_]+)?")
+_FULL_NAME_LENGTHS = (2, 3)
+
+
+def names_another(question: str, text: str) -> bool:
+    """Return whether a text has only one part of a full name of the question, beside another one.
+
+    Anna Holt is not Anna Berg, nor is Peter Berg; "Anna" alone may be.
+    """
+    return any(_has_other_bearer(_words(text), name) for name in _full_names(question))
+
+
+def _words(text: str) -> list[tuple[str, int, int]]:
+    """Return the words of a text, without the ending of a genitive, and where they stand."""
+    return [
+        (re.sub(r"['’]s$", "", match[0]), match.start(), match.end())
+        for match in _WORD.finditer(text)
+    ]
+
+
+@lru_cache(maxsize=8)
+def _full_names(question: str) -> tuple[tuple[str, ...], ...]:
+    """Return the names of two or three words in a question, in small letters."""
+    runs: list[list[str]] = [[]]
+    ended = -1
+    for word, start, end in _words(question):
+        if start != ended + 1 or question[ended:start] != " ":
+            runs.append([])
+        if word[0].isupper() and not (start == 0 and is_common_word(word)):
+            runs[-1].append(plain_form(word))
+        else:
+            runs.append([])
+        ended = end
+    return tuple(tuple(run) for run in runs if len(run) in _FULL_NAME_LENGTHS)
+
+
+def _has_other_bearer(words: Sequence[tuple[str, int, int]], name: Sequence[str]) -> bool:
+    plain_words = [plain_form(word) for word, _, _ in words]
+    if frozenset(plain_words).issuperset(name):
+        return False
+
+    def is_other(at: int, neighbour: int) -> bool:
+        """Return whether another name stands beside a word."""
+        if not 0 <= neighbour < len(words):
+            return False
+        (_, _, end), (_, start, _) = sorted((words[at], words[neighbour]), key=lambda each: each[1])
+        word = words[neighbour][0]
+        plain = plain_words[neighbour]
+        return (
+            start == end + 1
+            and word[0].isupper()
+            and not is_common_word(word)
+            and (neighbour > at or word in known_names().given)  # not "Ask Berg"
+            and not any(part.startswith(plain) or plain.startswith(part) for part in name)
+        )
+
+    beside_other = [
+        is_other(at, at + 1 if plain == name[0] else at - 1)
+        for at, plain in enumerate(plain_words)
+        if plain in (name[0], name[-1])
+    ]
+    return bool(beside_other) and all(beside_other)
+
+
+def names_opposite(question: str, text: str) -> bool:
+    """Return whether a text has the opposite of a word of the question, and not the word."""
+    asked, said = (
+        {word.lower().removesuffix("s") for word in _WORD.findall(each)}
+        for each in (question, text)
+    )
+    return any(
+        (one in asked and other in said and other not in asked and one not in said)
+        for pair in load_language("en").opposites
+        for one, other in (pair, pair[::-1])
+    )
+
+
+def without_dates(text: str) -> str:
+    """Return a text with a space in the place of each date."""
+    for span in reversed(date_spans(text)):
+        text = f"{text[: span.start]} {text[span.end :]}"
+    return text
 
 
 class SubjectQuestion(Struct, frozen=True):
