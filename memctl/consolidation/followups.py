@@ -217,7 +217,8 @@ def _due(
             continue
         title = part_around(each.text, each.text[span.start : span.end])
         when = insight_wording.day(day)
-        said = "has passed with no later word on it" if has_passed else "is coming up"
+        said = "is coming up" if day > today else "is today"
+        said = "has passed with no later word on it" if has_passed else said
         yield Finding(
             kind="overdue" if has_passed else "deadline",
             title=title,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import shlex
@@ -190,10 +191,19 @@ class PendingFiles:
             path = Path(entry.path)
             if asked.matches(path):
                 ends = {"seen_at": entry.first_seen, "claimed_at": entry.updated_at}
-                yield self._receipt(path, "processing", hint=self._goes_on(), **ends)
+                place = self._claimed_place(path.name)
+                yield self._receipt(path, "processing", hint=self._goes_on(), place=place, **ends)
         for inbox, path in asked.in_inboxes(self._layout, self._settings):
             if os.path.lexists(path) and (path.is_symlink() or not path.is_dir()):
                 yield from self._in_inbox(inbox, path)
+
+    def _claimed_place(self, name: str) -> str:
+        """Return where a file of some name is while it is taken in; nothing if several may be it.
+
+        Each has a folder of its own in ``processing/``.
+        """
+        places = list(self._layout.processing.glob(f"*/{glob.escape(name)}"))
+        return printable(places[0]) if len(places) == 1 else ""
 
     def _goes_on(self) -> str:
         """Return a hint at who goes on with what a process that is gone has claimed."""
@@ -274,7 +284,7 @@ class PendingFiles:
         return "", hint
 
     def _receipt(self, path: Path, outcome: FileOutcomeKind, **values: Any) -> FileProvenance:
-        is_there = outcome != "processing"
+        is_there = outcome != "processing" or bool(values.get("place"))
         name = printable(path)
         tries = self._ledger.provenance.attempts(name)
         return FileProvenance(

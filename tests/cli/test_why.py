@@ -356,6 +356,8 @@ def test_a_file_that_a_killed_watch_left_says_so_and_goes_on(memctl: Run, inbox:
         assert len(claims.claim(scan_inbox(inbox).files, lambda file, error: None)) == 1
     (receipt,) = why(memctl, "plan.md")
     assert (receipt["outcome"], "takes it up again" in receipt["hint"]) == ("processing", True)
+    assert receipt["is_there"]
+    assert Path(receipt["place"]).read_text() == TEXT
     memctl("watch", "--once")
     (receipt,) = why(memctl, "plan.md")
     (tried,) = receipt["tries"]

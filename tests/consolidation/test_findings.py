@@ -264,13 +264,22 @@ def test_what_has_come_is_not_overdue(
     )
 
 
-def insurance_of_a_van(note: Note) -> tuple[Memory, Memory]:
-    """A day that is due, and a note of a time when it has passed."""
+def insurance_of_a_van(note: Note, day: str = "2024-09-12") -> tuple[Memory, Memory]:
+    """A day that is due, and a note of some day, by default when it has passed."""
     due = "The van insurance with Towergate runs out on 31 July 2024."
     return (
         fact(note, due, "2024-04-02", "insurance.md"),
-        fact(note, "The stage floor was painted black.", "2024-09-12", "later.md"),
+        fact(note, "The stage floor was painted black.", day, "later.md"),
     )
+
+
+@pytest.mark.parametrize(
+    ("day", "said"), [("2024-07-20", "is coming up"), ("2024-07-31", "is today")]
+)
+def test_a_day_that_is_due_is_a_deadline_up_to_that_day(
+    insights_of: Callable[..., dict[str, str]], note: Note, day: str, said: str
+) -> None:
+    assert f"31 July 2024 {said} (as of" in insights_of(*insurance_of_a_van(note, day))["deadline"]
 
 
 def test_a_day_that_passed_without_a_word_is_overdue(

@@ -261,7 +261,7 @@ def _use(use: Usage) -> str:
 def _now(receipt: FileProvenance) -> str:
     where = receipt.place or receipt.path
     if receipt.outcome == "processing":
-        return ""
+        return receipt.place
     if receipt.is_there:
         return where
     return f"not at {where} any more" if PurePath(where).is_absolute() else ""
