@@ -356,7 +356,8 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "search_memory_tiers",
-        "Find by meaning what short-term entries, memories and shared pools say, and where.",
+        "Find by meaning what short-term entries, memories and shared pools of one knowledge base"
+        " say, the one that is written to; search_knowledge_base asks all.",
         search_memory_tiers,
         resource="memory",
         topic="tiers",

@@ -360,13 +360,15 @@ class TierHits(Struct, frozen=True):
 
     query: str
     results: tuple[HitOfTier, ...]
+    kb: str
+    """The knowledge base that was searched, the one that is written to."""
 
 
 def search_memory_tiers(context: OperationContext, asked: SearchTiersParameters) -> TierHits:
     """Search as ``memctl tier find`` does."""
-    router = tier_router(context.reading_existing(), context)
-    found = router.semantic_search(asked.query, asked.limit)
-    return TierHits(asked.query, tuple(record_like(HitOfTier, hit) for hit in found))
+    base = context.reading_existing()
+    found = tier_router(base, context).semantic_search(asked.query, asked.limit)
+    return TierHits(asked.query, tuple(record_like(HitOfTier, hit) for hit in found), base.name)
 
 
 class TierStatisticsParameters(Struct, frozen=True):

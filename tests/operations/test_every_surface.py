@@ -180,7 +180,9 @@ def test_values_are_kept_by_key_until_their_time_is_over(call: Call, clock: Cloc
     assert not call("read_memory_tier", key="plan", session_id="s2")["found"]
     read = [call("read_memory_tier", key="boiler", **of_s1) for _ in range(3)]
     assert [each["access_count"] for each in read] == [1, 2, 3]
-    (near,) = call("search_memory_tiers", query="Who repairs the boiler?")["results"]
+    found_in_tiers = call("search_memory_tiers", query="Who repairs the boiler?")
+    (near,) = found_in_tiers["results"]
+    assert found_in_tiers["kb"] == "default"
     assert (near["tier"], near["key"]) == ("short_term", "boiler")
     counted = call("memory_tier_stats")
     assert (counted["working_memory"]["count"], counted["short_term"]["count"]) == (1, 1)
