@@ -34,7 +34,8 @@ texts = st.text(max_size=20)
 instants = st.datetimes(timezones=st.just(UTC))
 small_ints = st.integers(-(2**31), 2**31 - 1)
 large_ints = st.integers(-(2**63), 2**63 - 1)
-single_floats = st.floats(width=32, allow_nan=False)
+single_floats = st.floats(width=32, allow_nan=False).map(lambda each: float(str(np.float32(each))))
+"""With the digits that single precision has, as they are read."""
 double_floats = st.floats(allow_nan=False)
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts
 metadata = st.dictionaries(texts, st.recursive(scalars, st.lists, max_leaves=4), max_size=3)

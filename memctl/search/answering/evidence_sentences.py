@@ -568,6 +568,7 @@ def _is_of_another(text: str, found: frozenset[str], question: Question, *, is_r
         return True
     if names_opposite(question.text, text):
         return True
+    years = [number for number in _NUMBERS.findall(text) if _YEAR.fullmatch(number)]
     if question.dates or question.times:
         numbers: set[str] = set()
     else:
@@ -585,7 +586,8 @@ def _is_of_another(text: str, found: frozenset[str], question: Question, *, is_r
         return lacks_name
     there = _NUMBERS.findall(text.lower() if measures else _MEASUREMENT.sub(" ", text.lower()))
     return not all(
-        any(number == each or each.startswith(f"{number}.") for each in there) for number in numbers
+        any(number == each or each.startswith(f"{number}.") for each in (*there, *years))
+        for number in numbers
     )
 
 

@@ -385,6 +385,7 @@ def _parts_of_joined(
 
 _SPELLINGS = (("ae", "a"), ("oe", "o"), ("ue", "u"))
 """How umlauts are written where a keyboard has none, and as they are folded."""
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 _SHORTEST_SPELLED = 5
 
 
@@ -412,11 +413,13 @@ def _other_spellings(
     """Return the terms of memories that write the same word in another way."""
     plain = word.strip(WORD_PUNCTUATION).lower()
     written = list(labels.get(plain, ()))
+    respelled = plain
     if not any(map(known.get, slot)) and not plain.isascii():
-        marks = {"ä": "ae", "ö": "oe", "ü": "ue"}
-        written.append("".join(marks.get(letter, letter) for letter in plain))
+        respelled = plain.translate(_UMLAUTS)
     elif not any(map(known.get, slot)) and len(plain) >= _SHORTEST_SPELLED:
-        written.append(reduce(lambda text, pair: text.replace(*pair), _SPELLINGS, plain))
+        respelled = reduce(lambda text, pair: text.replace(*pair), _SPELLINGS, plain)
+    if respelled != plain:
+        written.append(respelled)
     found = (term for each in written for language in languages for term in terms(each, language))
     return tuple(dict.fromkeys(term for term in found if term in known and term not in slot))
 
