@@ -7,25 +7,30 @@ become aware UTC datetimes; one without a zone is taken as UTC.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, time
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.language.date_mentions import leading_day, lone_day
 from memctl.language.word_lists import month_numbers
 from memctl.readers.file_names import clean_title, shorten
+from memctl.readers.pieces import Piece
+from memctl.records import SourceText
 
 _TITLE_KEYS = ("title", "headline")
 _DATE_KEYS = ("date", "created", "created_at", "published", "date_published", "datepublished",
-              "published_at", "pubdate", "publishdate")  # fmt: skip
+              "published_at", "pubdate", "publishdate", "updated", "updated_at", "modified",
+              "lastmod")  # fmt: skip
+"""Those of the first edition before those of the latest."""
 _AUTHOR_KEYS = ("author", "authors", "creator", "by")
 _TAG_KEYS = ("tags", "tag", "keywords", "categories")
 _OTHER_DESCRIPTIONS = ("aliases", "alias", "slug", "permalink", "layout", "lang", "language", "id",
-                       "uid", "uuid", "draft", "publish", "modified", "updated", "lastmod",
-                       "cssclass", "cssclasses", "status", "memctl", "memctl_sha256")  # fmt: skip
+                       "uid", "uuid", "draft", "publish", "cssclass", "cssclasses", "status",
+                       "memctl", "memctl_sha256")  # fmt: skip
 _DESCRIPTIONS = frozenset(
     (*_TITLE_KEYS, *_DATE_KEYS, *_AUTHOR_KEYS, *_TAG_KEYS, *_OTHER_DESCRIPTIONS)
 )
@@ -37,6 +42,12 @@ _DAY_LINE = re.compile(
     r"(?P<day>\w[^\n·•|]{5,40}?)(?:$|, (?=[a-z])| ?[·•|])",
     re.IGNORECASE | re.MULTILINE,
 )
+_DATED = re.compile(
+    r"(?:^\W{0,4}|[.;,] )(?:Dated|DATED)(?: as)?(?: of)?(?: the| this)?:?[^\S\n]"
+    r"(?P<day>\w[^\n]{5,40})",
+    re.MULTILINE,
+)
+"""As a contract has it; a smaller one may be of what it speaks of: ``the lease dated 3 May``."""
 _GOES_ON = re.compile(r"\d(?::| [-–—]) (?=\w)")
 """After the day of an entry: ``Update 3 May 2026: the pump leaks``."""
 _OF_PLACE = re.compile(
@@ -85,13 +96,16 @@ def document_properties(properties: Mapping[Any, Any]) -> DocumentProperties:
 def stated_day(text: str) -> datetime | None:
     """Return the day that the beginning of a document says it is of.
 
-    By a line such as ``Date: 3 May 2026``, or of nothing but a day, as a letter has it in its head.
+    By a line such as ``Date: 3 May 2026``, by ``Dated 3 May 2026``, or by a line of nothing but a
+    day, as a letter has it in its head.
     """
     found = [
         day
         for line in _DAY_LINE.finditer(text, 0, _BEGINNING)
         if (day := leading_day(line["day"])) and not _GOES_ON.search(line["day"])
     ]
+    dated = _DATED.finditer(text, 0, _BEGINNING) if not found else ()
+    found += [day for line in dated if (day := leading_day(line["day"]))]
     if found:
         return found[0] if len(set(found)) <= _MOST_DAYS else None
     lines = [_OF_PLACE.sub("", line) for line in text[:_BEGINNING].splitlines()]
@@ -100,6 +114,18 @@ def stated_day(text: str) -> datetime | None:
         return None
     number, day = days[0]
     return None if "".join(lines[number + 1 : number + 2]).strip() else day
+
+
+def with_stated_day(head: SourceText, pieces: Iterable[Piece]) -> SourceText:
+    """The facts of a document, with the day that the beginning of its text states, if any."""
+    text = ""
+    for piece in pieces:
+        if piece.kind in ("prose", "heading"):  # the day in the row of a table is of that row
+            text += piece.text[:_BEGINNING]
+        if len(text) >= _BEGINNING:
+            break
+    day = stated_day(text)
+    return replace(head, created_at=day) if day else head
 
 
 def parse_title(value: object) -> str:

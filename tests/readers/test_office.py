@@ -119,6 +119,24 @@ def test_word_properties_become_those_of_the_document(tmp_path: Path) -> None:
     assert source.tags == ("lease", "workshop")
 
 
+def test_the_day_that_the_text_states_goes_before_that_of_the_file(tmp_path: Path) -> None:
+    document = docx.Document()
+    document.core_properties.created = datetime(2026, 11, 30, tzinfo=UTC)
+    document.add_heading("Supply agreement", 1)
+    document.add_paragraph("Dated 2 February 2026")
+    document.save(str(tmp_path / "a.docx"))
+    assert read_one(tmp_path / "a.docx").created_at == datetime(2026, 2, 2, tzinfo=UTC)
+    above: list[list[object]] = [["Price list"], ["Last updated: 2 February 2026"], []]
+    source = read_one(sheet_file(tmp_path / "a.xlsx", Prices=[*above, *ORDERS]))
+    assert source.created_at == datetime(2026, 2, 2, tzinfo=UTC)
+
+
+def test_the_day_of_a_row_is_not_that_of_its_sheet(tmp_path: Path) -> None:
+    rows: list[list[object]] = [["Date", "Kilos"], ["2026-03-01", 12], ["2026-03-01", 3]]
+    source = read_one(sheet_file(tmp_path / "a.xlsx", Orders=rows))
+    assert source.created_at != datetime(2026, 3, 1, tzinfo=UTC)
+
+
 def test_what_the_template_says_is_not_taken_for_the_documents_own(tmp_path: Path) -> None:
     document = docx.Document()
     document.add_paragraph("Words")

@@ -99,6 +99,15 @@ def test_title_author_and_date_come_from_the_properties(tmp_path: Path) -> None:
     assert source.metadata["pages"] == 2
 
 
+def test_the_day_that_the_text_states_goes_before_that_of_the_file(tmp_path: Path) -> None:
+    pages = [["Supply agreement", "between Ann, Rome, and Bob, Oslo. Dated 2 February 2026. It"]]
+    source = read_one(tmp_path / "a.pdf", pdf_of(pages, CreationDate="D:20261130034157Z"))
+    assert source.created_at == datetime(2026, 2, 2, tzinfo=UTC)
+    pages = [["This replaces the lease of the yard, dated 2 February 2026."]]
+    source = read_one(tmp_path / "b.pdf", pdf_of(pages, CreationDate="D:20261130034157Z"))
+    assert source.created_at == datetime(2026, 11, 30, 3, 41, 57, tzinfo=UTC)
+
+
 @pytest.mark.parametrize("title", ["Microsoft Word - lease.docx", "untitled", "", "1234", "a.indd"])
 def test_a_title_that_a_program_made_up_gives_way_to_the_name(tmp_path: Path, title: str) -> None:
     content = pdf_of(LEASE, Title=title, Author="Administrator", CreationDate="D:19700101")

@@ -139,6 +139,14 @@ def test_front_matter_that_only_describes_the_note_is_text_and_no_evidence(
     assert passages == ["We open in June."]
 
 
+def test_a_note_that_only_says_when_it_was_updated_is_of_that_day(tmp_path: Path) -> None:
+    source = _read(tmp_path, "---\nupdated: 2026-07-20\n---\n18 tanks.\n", "x.md")
+    assert source.created_at == datetime(2026, 7, 20, tzinfo=UTC)
+    front = "---\nupdated: 2026-07-20\ncreated: 2026-01-11\n---\n"
+    source = _read(tmp_path, f"{front}18 tanks.\n", "x.md")
+    assert source.created_at == datetime(2026, 1, 11, tzinfo=UTC)
+
+
 def test_front_matter_that_says_more_is_evidence(tmp_path: Path) -> None:
     front = "---\ntitle: Coffee\nsupplier: Huila\n---"
     source = _read(tmp_path, f"{front}\n\nWe open in June.\n", "x.md")

@@ -222,6 +222,39 @@ def test_a_layout_table_is_read_as_text_and_loses_nothing(tmp_path: Path) -> Non
     assert all(words in text for words in ("Left words", "after", "last"))
 
 
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        (
+            "<tr><th>Model<td>AquaChill 300<tr><th>Warranty until<td>9 March 2029",
+            "Model: AquaChill 300\nWarranty until: 9 March 2029\n\n",
+        ),
+        (
+            "<tr><th>Model:<td>AquaChill<td>300<tr><th>Serial<td><tr><th><td>new",
+            "Model: AquaChill 300\ncolumn 1: Serial\ncolumn 1: new\n\n",
+        ),
+        (
+            "<tr><td>Model<td>AquaChill 300<tr><td>Serial<td>AC3<tr><td>Bought<td>2026-03-09",
+            "Model: AquaChill 300\nSerial: AC3\nBought: 2026-03-09\n\n",
+        ),
+        (
+            "<tr><td>Model:<td>AquaChill<tr><td>Serial:<td>AC3",
+            "Model: AquaChill\nSerial: AC3\n\n",
+        ),
+        (
+            "<tr><td>Name<td>Town<tr><td>Ann<td>Rome<tr><td>Bob<td>Oslo",
+            "Name: Ann; Town: Rome\nName: Bob; Town: Oslo\n\n",
+        ),
+        (
+            "<tr><th>Year<th>Sales<tr><th>2025<td>7<tr><th>2026<td>9",
+            "Year: 2025; Sales: 7\nYear: 2026; Sales: 9\n\n",
+        ),
+    ],
+)
+def test_a_table_of_labels_and_values_is_read_across(tmp_path: Path, rows: str, text: str) -> None:
+    assert _read(tmp_path, f"<html><table>{rows}</table>").text == text
+
+
 @pytest.mark.parametrize("encoding", ["iso-8859-2", "windows-1251", "shift_jis"])
 def test_the_encoding_that_a_page_names_is_used(tmp_path: Path, encoding: str) -> None:
     words = {"iso-8859-2": "Zażółć gęślą", "windows-1251": "Кран", "shift_jis": "港"}[encoding]

@@ -20,6 +20,7 @@ from memctl.readers.data_files.separated_values import (
     Dialect,
     column_names,
     guess_dialect,
+    is_value,
     looks_like_header,
     separated_rows,
 )
@@ -192,8 +193,7 @@ def grid_pieces(
     if width < 2 or (len(body) < 2 and len(sample) < _SAMPLE):
         yield from _prose(chain(body, rest), heading, page)
     elif _is_labelled(body):
-        fields = ([(row[0].rstrip(": "), " ".join(row[1:]))] for row in chain(body, rest))
-        yield from field_pieces(fields, heading=heading, page=page)
+        yield from labelled_pieces(chain(body, rest), heading=heading, page=page)
     elif looks_like_header(body[0]):
         yield from row_pieces(body[0], chain(body[1:], rest), heading=heading, page=page)
     else:
@@ -222,6 +222,29 @@ def _usual_width(rows: Sequence[Row], lead: int) -> int:
 
 def _is_labelled(rows: Sequence[Row]) -> bool:
     return all(len(row) == 2 and row[0].rstrip().endswith(":") for row in rows)
+
+
+def has_labels(rows: Sequence[Row]) -> bool:
+    """Return whether the first of two columns says what stands in the second.
+
+    It does if all of its cells end with a colon, or if they are names and what stands beside them
+    is of several kinds, as no column of a table is: ``Serial | AC3-77120``, ``Bought | 9 March``.
+    """
+    if len(rows) < 2 or any(len(row) != 2 for row in rows):
+        return False
+    kinds = {is_value(row[1].strip()) for row in rows[1:]}
+    return _is_labelled(rows) or (len(kinds) == 2 and looks_like_header([row[0] for row in rows]))
+
+
+def labelled_pieces(
+    rows: Iterable[Sequence[str]], *, heading: str = "", page: int | None = None
+) -> Iterator[Piece]:
+    """Table pieces for rows of which the first cell names the others: ``Serial: AC3-77120``."""
+    fields = (
+        [(row[0].rstrip(": "), " ".join(row[1:]))] if len(row) > 1 else named_fields((), row)
+        for row in rows
+    )
+    return field_pieces(fields, heading=heading, page=page)
 
 
 def _prose(rows: Iterable[Row], heading: str, page: int | None) -> Iterator[Piece]:

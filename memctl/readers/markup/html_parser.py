@@ -69,6 +69,8 @@ class Block(Struct):
     rows: list[list[str]] = field(default_factory=list)
     header: bool = False
     """Whether the first row of the table is marked as its header."""
+    is_labelled: bool = False
+    """Whether the first cell of every row is marked as the head of the others."""
     link_characters: int = 0
     boilerplate: bool = False
     main: bool = False
@@ -123,9 +125,15 @@ class _Definitions(Struct):
 
 class _Table(Struct):
     rows: list[list[str]] = field(default_factory=list)
-    header: bool = False
+    cells: list[list[str]] = field(default_factory=list)
+    """The tags of each row's cells, blank ones included."""
     in_cell: bool = False
     is_layout: bool = False
+
+
+def _begins_with_its_head(cells: list[str]) -> bool:
+    """Return whether a row has one cell that is a head, and others after it."""
+    return cells[0] == "th" and len(cells) > 1 and "th" not in cells[1:]
 
 
 def parse_page(text: str) -> Page:
@@ -362,12 +370,13 @@ class _PageParser:
         elif self._tables and tag == "tr":
             self._end_cell()
             self._tables[-1].rows.append([])
+            self._tables[-1].cells.append([])
         elif self._tables:
             self._end_cell()
             table = self._tables[-1]
-            table.rows = table.rows or [[]]
+            table.rows, table.cells = table.rows or [[]], table.cells or [[]]
             table.in_cell = True
-            table.header = table.header or (tag == "th" and len(table.rows) == 1)
+            table.cells[-1].append(tag)
 
     def _end_cell(self) -> None:
         self._flush()
@@ -379,7 +388,9 @@ class _PageParser:
         table = self._tables.pop()
         rows = [row for row in table.rows if any(row)]
         if not table.is_layout and len(rows) >= 2 and max(map(len, rows)) >= 2:
-            self._add(Block("table", "", rows=rows, header=table.header))
+            is_labelled = all(map(_begins_with_its_head, filter(None, table.cells)))
+            header = "th" in table.cells[0] and not is_labelled
+            self._add(Block("table", "", rows=rows, header=header, is_labelled=is_labelled))
         elif not table.is_layout:
             self._make_layout(table)
 

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from memctl.files import read_regular
 from memctl.readers.data_files.separated_values import looks_like_header
-from memctl.readers.data_files.table_rows import row_pieces
+from memctl.readers.data_files.table_rows import has_labels, labelled_pieces, row_pieces
 from memctl.readers.document_properties import (
     DocumentProperties,
     parse_authors,
@@ -176,7 +176,10 @@ def _is_said_of(term: Block, block: Block) -> bool:
 
 
 def _block_pieces(block: Block, heading: str) -> Iterator[Piece]:
-    if block.rows:
+    if block.is_labelled or (not block.header and has_labels(block.rows)):
+        yield from labelled_pieces(block.rows, heading=heading)
+        yield Piece("\n", heading=heading)
+    elif block.rows:
         has_header = block.header or looks_like_header(block.rows[0])
         header, rows = (block.rows[0], block.rows[1:]) if has_header else ([], block.rows)
         yield from row_pieces(header, rows, heading=heading)

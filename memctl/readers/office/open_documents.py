@@ -15,7 +15,12 @@ from urllib.parse import unquote
 from memctl.errors import EncryptedSource, UnreadableSource
 from memctl.files import open_regular
 from memctl.readers.data_files.table_rows import grid_pieces
-from memctl.readers.document_properties import parse_date, plausible_authors, plausible_title
+from memctl.readers.document_properties import (
+    parse_date,
+    plausible_authors,
+    plausible_title,
+    with_stated_day,
+)
 from memctl.readers.file_names import (
     clean_title,
     date_from_name,
@@ -71,7 +76,7 @@ def read_text(path: Path, name: str) -> Iterator[SourceText]:
         pieces = list(limit_expansion(blocks, path, name))
         first = next((piece.heading for piece in pieces if piece.kind == "heading"), "")
         head = _document_head(properties, name, first)
-    yield from assemble(head, pieces)
+    yield from assemble(with_stated_day(head, pieces), pieces)
 
 
 def read_sheets(path: Path, name: str) -> Iterator[SourceText]:
@@ -86,7 +91,7 @@ def read_sheets(path: Path, name: str) -> Iterator[SourceText]:
         )
         pieces = list(limit_expansion(sheets, path, name))
         head = _document_head(properties, name)
-    yield from assemble(head, pieces)
+    yield from assemble(with_stated_day(head, pieces), pieces)
 
 
 def _open(path: Path, name: str, kind: str) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 from memctl.files import open_regular
 from memctl.readers.data_files.table_rows import grid_pieces
+from memctl.readers.document_properties import with_stated_day
 from memctl.readers.file_names import clean_title
 from memctl.readers.office.office_files import POWERPOINT, check_archive, head_of, import_library
 from memctl.readers.office.spreadsheets import cell_text
@@ -37,7 +38,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         pieces = list(limit_expansion(found, path, name))
         title = next((piece.heading for piece in pieces if piece.page == 1), "")
         head = head_of(deck.core_properties, name, title, slides=len(deck.slides))
-    yield from assemble(head, pieces)
+    yield from assemble(with_stated_day(head, pieces), pieces)
 
 
 def _pieces(slides: Iterable[Any]) -> Iterator[Piece]:

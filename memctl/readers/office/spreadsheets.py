@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from msgspec import Struct
 from memctl.errors import OverLimit
 from memctl.files import open_regular
 from memctl.readers.data_files.table_rows import grid_pieces
+from memctl.readers.document_properties import with_stated_day
 from memctl.readers.file_names import display_name
 from memctl.readers.office.office_files import EXCEL, check_archive, head_of, import_library
 from memctl.readers.pieces import PART_CHARS, Piece, assemble
@@ -30,6 +31,8 @@ ROW_MEMBERS = ("xl/worksheets/", "xl/sharedStrings.")
 
 _EXACT_DIGITS = 12
 _ROWS_AT_ONCE = 500
+_PIECES_OF_HEAD = 5
+"""Lines above the first table, which may say of which day it is."""
 
 
 def read(path: Path, name: str) -> Iterator[SourceText]:
@@ -48,7 +51,9 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
             titles = [str(sheet.title) for sheet in sheets]
             head = head_of(book.properties, name, sheets=titles)
         rows = _Rows(name, CELLS_OF_ANY + CELLS_PER_BYTE * path.stat().st_size)
-        yield from assemble(head, _pieces(sheets, titles, rows))
+        pieces = _pieces(sheets, titles, rows)
+        first = list(islice(pieces, _PIECES_OF_HEAD))
+        yield from assemble(with_stated_day(head, first), chain(first, pieces))
 
 
 def _pieces(sheets: list[Any], titles: list[str], rows: _Rows) -> Iterator[Piece]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from memctl.files import open_regular
 from memctl.readers.data_files.table_rows import grid_pieces
+from memctl.readers.document_properties import with_stated_day
 from memctl.readers.file_names import clean_title
 from memctl.readers.office.office_files import WORD, check_archive, head_of, import_library
 from memctl.readers.pieces import HeadingPath, Piece, assemble
@@ -55,7 +56,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         found = chain(blocks, _aside_pieces(docx, document.part))
         pieces = list(limit_expansion(found, path, name))
         head = head_of(document.core_properties, name, reader.title)
-    yield from assemble(head, pieces)
+    yield from assemble(with_stated_day(head, pieces), pieces)
 
 
 def _heading_levels(document: Any) -> Mapping[str, int]:

@@ -19,6 +19,7 @@ from memctl.readers.document_properties import (
     plausible_authors,
     plausible_date,
     plausible_title,
+    with_stated_day,
 )
 from memctl.readers.file_names import (
     clean_title,
@@ -117,6 +118,7 @@ def _parts(
                 "open it in the program it comes from, save it again and retry",
             )
         pieces = list(_page_pieces(pages, headings))
+        head = with_stated_day(head, pieces) if part == 0 else head
         if pages[-1].number == count:
             pieces.extend(_form_pieces(reader))
         missing = (PAGE_TEXT,) if any(page.incomplete for page in pages) else ()

@@ -8,7 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from memctl.files import read_regular
-from memctl.readers.document_properties import plausible_authors, plausible_date, plausible_title
+from memctl.readers.document_properties import (
+    plausible_authors,
+    plausible_date,
+    plausible_title,
+    with_stated_day,
+)
 from memctl.readers.pieces import assemble, named_document
 from memctl.readers.reader_errors import check_size, damage_as_unreadable
 from memctl.readers.text_files.headed_text import prose_pieces
@@ -42,7 +47,8 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         authors=plausible_authors(author),
         created_at=plausible_date(_created_at(written)),
     )
-    yield from assemble(head, prose_pieces(text.strip() + "\n"))
+    pieces = list(prose_pieces(text.strip() + "\n"))
+    yield from assemble(with_stated_day(head, pieces), pieces)
 
 
 def _created_at(written: str) -> datetime | None:
