@@ -51,12 +51,6 @@ _OF_A_YEAR = re.compile(
 """Says that a limit is one for a year."""
 _BREAK = re.compile(r"[,;.()](?=\s|$)|\s[-–—]\s")
 """Ends a part of a sentence."""
-_YEAR = re.compile(
-    r"\b(?:(?:for|in|of|per|a|this|each) (?:the )?year|(?:this|next|per) annum|annual\w*|yearly|"
-    r"im jahr|pro jahr|jährlich|par an|annuel\w*|al año|anual|all'anno|annuale)\b",
-    re.IGNORECASE,
-)
-"""Says that a limit is one for a year."""
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _PARTY = re.compile(
     r"who(?:m)?|what|payee|paid[ _]to|vendor|supplier|shop|store|merchant|seller|customer|client|"

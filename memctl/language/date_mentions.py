@@ -173,11 +173,6 @@ def date_spans(
     return list(_spans(_near_digits(text), said.date() if said else None, is_day_first))
 
 
-def has_slashed_day(text: str) -> bool:
-    """Return whether a text has a day such as ``3/11/2026``, whichever of the two is the month."""
-    return _SLASHED.search(text) is not None
-
-
 def is_day_before_month(text: str) -> bool | None:
     """Return in which order days with slashes are written; None if none tells or they disagree.
 

@@ -375,6 +375,7 @@ def _current_and_former(
     last_day = max((period.last for period in outcome.asked.periods), default=None)
 
     def may_count(item: EvidenceSentence) -> bool:
+        """Return whether a sentence may tell another state than the best one."""
         made, made_best = item.hit.created_at.date(), best.hit.created_at.date()
         is_later = made > made_best
         if last_day is not None and is_later and made > last_day >= made_best:

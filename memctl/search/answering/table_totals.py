@@ -247,7 +247,7 @@ def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
         paid = _paid_column(rows)
         if not paid or not things <= _terms_of(outcome, *_titles(rows), *rows[0].cells):
             continue
-        if unpaid := tuple(row for row in rows if row.cells.get(paid, "").lower() in {"", *_NO}):
+        if unpaid := tuple(row for row in rows if _is_unpaid(row, paid)):
             found.append(unpaid)
     if len(found) != 1 or len(found[0]) > _MOST_LISTED:
         return None
@@ -390,7 +390,7 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
         row
         for row, is_in_time in zip(rows, in_time or [True] * len(rows), strict=True)
         if is_in_time
-        and not (paid and row.cells.get(paid, "").lower() in {"", *_NO})
+        and not (paid and _is_unpaid(row, paid))
         and all(row.cells.get(name, "").lower() in _YES for name in yes_no)
         and all(_is_same_number(row.cells.get(by_number[n], ""), n) for n in by_number)
         and by_words <= _terms(outcome, " ".join(row.cells.get(name, "") for name in choosing))
@@ -653,6 +653,11 @@ def _paid_column(rows: Sequence[_Row]) -> str:
         ):
             return name
     return ""
+
+
+def _is_unpaid(row: _Row, paid: str) -> bool:
+    """Return whether a row has nothing, or no, in the column that says what is paid."""
+    return row.cells.get(paid, "").lower() in {"", *_NO}
 
 
 def _is_date(value: str) -> bool:
