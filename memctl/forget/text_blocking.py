@@ -19,9 +19,9 @@ from memctl.ingest.reprocessing import REDACTED
 from memctl.language.date_mentions import date_spans
 from memctl.language.term_analysis import embedding_text, passage_terms
 from memctl.models.protocols import MODEL
-from memctl.rows.row_changes import amend_rows, set_columns
-from memctl.rows.row_lifecycle import erase_rows, mark_without_memories
-from memctl.schema.arrow_tables import VECTOR, vector_array
+from memctl.rows.row_changes import amend_rows
+from memctl.rows.row_lifecycle import erase_rows, mark_documents, mark_without_memories, with_mark
+from memctl.schema.arrow_tables import VECTOR, metadata_to_json, vector_array
 from memctl.schema.declarations import DECLARATIONS, OF_NAMESPACES
 from memctl.schema.table_names import TABLES
 from memctl.store.tables.filter_expressions import col
@@ -97,7 +97,7 @@ def block_out(
         for part, left in zip(parts, said, strict=True):
             if drops_summaries and part["method"].startswith(MODEL):
                 part |= {"summary": "", "metadata": _without_reason(part["metadata"])}
-            part["metadata"] = _with(part["metadata"], {REDACTED: True})
+            part["metadata"] = with_mark(part["metadata"], REDACTED)
             left.keep(part)
         _write(transaction, "documents", rows.schema, parts)
         for part, left in zip(parts, said, strict=True):
@@ -238,7 +238,7 @@ def _block_row(row: Row, patterns: Patterns) -> Row:
 
 def _blocked_column(name: str, value: Any, patterns: Patterns) -> Any:
     if name == "metadata" and value:  # where quotes and line ends are escaped
-        return _as_json(_blocked_value(json.loads(value), patterns))
+        return metadata_to_json(_blocked_value(json.loads(value), patterns))
     if isinstance(value, list):
         return [item for item in value if _blocked_value(item, patterns) == item]
     return _blocked_value(value, patterns)
@@ -256,20 +256,10 @@ def _blocked_value(value: Any, patterns: Patterns) -> Any:
 
 def mark_redacted(transaction: Transaction, ids: Sequence[str]) -> None:
     """Record that the files of documents have forgotten text, so that they are not read again."""
-    rows = transaction.snapshot().get("documents", ids, ["id", "metadata"]).to_pylist()
-    metadata = [_with(row["metadata"], {REDACTED: True}) for row in rows]
-    set_columns(transaction, "documents", [row["id"] for row in rows], metadata=metadata)
-
-
-def _with(metadata: str | None, more: Row) -> str:
-    return _as_json({**json.loads(metadata or "{}"), **more})
+    mark_documents(transaction, ids, REDACTED)
 
 
 def _without_reason(metadata: str | None) -> str:
     kept = json.loads(metadata or "{}")
     kept.pop(IMPORTANCE_REASON, None)
-    return _as_json(kept)
-
-
-def _as_json(metadata: Any) -> str:
-    return json.dumps(metadata, ensure_ascii=False, sort_keys=True)
+    return metadata_to_json(kept)

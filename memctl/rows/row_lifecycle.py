@@ -22,6 +22,7 @@ from memctl.rows.references import (
 )
 from memctl.rows.row_changes import delete_rows, mark_consolidated, put_rows, set_columns
 from memctl.rows.supersession import LIVE_STATUSES, reinstate_after, reinstate_without
+from memctl.schema.arrow_tables import metadata_to_json
 from memctl.schema.table_names import REFLECTED
 from memctl.store.tables.filter_expressions import col
 
@@ -174,10 +175,19 @@ def mark_without_memories(transaction: Transaction, documents: Iterable[str | No
     ids, snapshot = sorted({id_ for id_ in documents if id_ is not None}), transaction.snapshot()
     kept = snapshot.scan("memories", col("document_id").is_in(ids), ["document_id"])
     bare = sorted(set(ids).difference(kept["document_id"].to_pylist()))
-    rows = snapshot.get("documents", bare, ["id", "metadata"]).to_pylist()
-    marked = [{**json.loads(row["metadata"] or "{}"), WITHOUT_MEMORIES: True} for row in rows]
-    metadata = [json.dumps(each, ensure_ascii=False, sort_keys=True) for each in marked]
+    mark_documents(transaction, bare, WITHOUT_MEMORIES)
+
+
+def mark_documents(transaction: Transaction, ids: Sequence[str], mark: str) -> None:
+    """Set a mark in the metadata of documents."""
+    rows = transaction.snapshot().get("documents", ids, ["id", "metadata"]).to_pylist()
+    metadata = [with_mark(row["metadata"], mark) for row in rows]
     set_columns(transaction, "documents", [row["id"] for row in rows], metadata=metadata)
+
+
+def with_mark(metadata: str | None, mark: str) -> str:
+    """Return the metadata of a row with a mark, as its column has them."""
+    return metadata_to_json({**json.loads(metadata or "{}"), mark: True})
 
 
 def drop_orphan_entities(

@@ -177,7 +177,7 @@ def _table(record: type[Any], rows: Sequence[Any]) -> pa.Table:
 
 def _column(item: pa.Field, values: Sequence[Any]) -> pa.Array:
     if item.name == "metadata":
-        values = [_to_json(value) for value in values]
+        values = [metadata_to_json(value) for value in values]
     elif item.name == "signals":  # thousands of short texts share a few dozen
         values = [_signals_to_json(tuple(value.items())) for value in values]
     try:
@@ -186,7 +186,8 @@ def _column(item: pa.Field, values: Sequence[Any]) -> pa.Array:
         return pa.array([_scrub(value) for value in values], item.type)
 
 
-def _to_json(value: Mapping[str, Any]) -> str:
+def metadata_to_json(value: Mapping[str, Any]) -> str:
+    """Return metadata as its column has them."""
     if not value:
         return "{}"
     return _ENCODER.encode(dict(value))
@@ -194,7 +195,7 @@ def _to_json(value: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=10_000)
 def _signals_to_json(signals: tuple[tuple[str, float], ...]) -> str:
-    return _to_json(dict(signals))
+    return metadata_to_json(dict(signals))
 
 
 def _scrub(value: Any) -> Any:
