@@ -213,13 +213,11 @@ def grant_memory_pool(context: OperationContext, asked: GrantPoolParameters) -> 
     """Grant or revoke as ``memctl pool grant`` and ``memctl pool revoke`` do.
 
     Raises:
-        Unavailable: On a dry run: the caller does not own the pool.
+        AccessRefused: The caller does not own the pool.
     """
     pools = _pools(context)
     if asked.dry_run:
-        pool = pools.get(asked.pool_id)
-        if pool.owner != pools.caller:
-            raise Unavailable(f"{pools.caller} may not change the rights in {asked.pool_id}")
+        pool = pools.require_grantable(asked.pool_id)
     elif asked.level == "none":
         pool = pools.revoke(asked.pool_id, asked.agent)
     else:

@@ -240,6 +240,10 @@ class Pools:
             )
         return self._require_owned(pool_id, "delete")
 
+    def require_grantable(self, pool_id: str) -> Pool:
+        """Return a pool whose rights the caller may change; for errors see ``grant``."""
+        return self._require_owned(pool_id, "change the rights in")
+
     def delete(self, pool_id: str) -> Pool:
         """Delete a pool with its history; return what it was.
 
@@ -291,7 +295,7 @@ class Pools:
         """Change what an agent, or everybody for None, may do in a pool."""
         self._require_writable()
         with self._ledger.transaction():
-            pool = self._require_owned(pool_id, "change the rights in")
+            pool = self.require_grantable(pool_id)
             changed = replace(pool, access_control=change(pool).to_json())
             self._pools.save(changed)
             self._ledger.audit.add(
