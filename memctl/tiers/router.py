@@ -196,8 +196,7 @@ class Router:
             UsageError: Something cannot be stored, or does not go with the tier.
             AccessRefused: The agent may not write to the knowledge base, or to the default pool.
         """
-        chosen = self.check_write(key, value, tier, session_id, ttl=ttl, type_=type_)
-        session = session_id or self._identity.session
+        chosen, plain, session = self._checked_write(key, value, tier, session_id, ttl, type_)
         if chosen == "working":
             return of_working(self._working_of(session_id).store(key, value, ttl))
         if chosen == "short_term":
@@ -206,10 +205,9 @@ class Router:
             )
             return of_entry(entry)
         if chosen == "shared":
-            plain, _ = checked_value(value, redacts=self._parts.redacts)
             self._pools.write(DEFAULT_POOL, key, plain)
             return TierValue("shared", key, plain, agent=self._agent)
-        return self._write_long_term(key, value, session, ttl)
+        return self._write_long_term(key, plain, session, ttl)
 
     def check_write(
         self,
@@ -222,6 +220,21 @@ class Router:
         type_: ShortTermType | None = None,
     ) -> Tier:
         """Return the tier that ``write`` would write to; refuse what it would refuse."""
+        chosen, plain, _ = self._checked_write(key, value, tier, session_id, ttl, type_)
+        if chosen == "shared":
+            self._pools.check_write(DEFAULT_POOL, key, plain)
+        return chosen
+
+    def _checked_write(
+        self,
+        key: str,
+        value: object,
+        tier: Tier | None,
+        session_id: str | None,
+        ttl: float | None,
+        type_: ShortTermType | None,
+    ) -> tuple[Tier, Any, str | None]:
+        """Return the tier to write to, the value as JSON has it, and the session."""
         checked_key(key)
         _require_tiers(tier)
         session = checked_name(session_id or self._identity.session, "a session")
@@ -231,11 +244,9 @@ class Router:
             _check_type(chosen, type_)
         self._parts.require_writable()
         plain, _ = checked_value(value, redacts=self._parts.redacts)
-        if chosen == "shared":
-            self._pools.check_write(DEFAULT_POOL, key, plain)
         if chosen == "long_term" and not text_of(plain).strip():
             raise UsageError("a memory needs a text", "write a value that says something")
-        return chosen
+        return chosen, plain, session
 
     def shared_values(self) -> Sequence[TierValue]:
         """Return what the default pool holds."""
@@ -443,13 +454,10 @@ class Router:
         return None if found is None else _of_memory(found)
 
     def _write_long_term(
-        self, key: str, value: object, session: str | None, ttl: float | None
+        self, key: str, plain: Any, session: str | None, ttl: float | None
     ) -> TierValue:
-        plain, _ = checked_value(value, redacts=self._parts.redacts)
         text = text_of(plain)
         now, agent = self._parts.clock(), self._identity.agent
-        seconds = None if ttl is None else checked_ttl(ttl, ttl, longest=LONGEST_MEMORY)
-        session = checked_name(session, "a session")
         draft = Memory(
             id="",
             document_id=None,
@@ -467,7 +475,7 @@ class Router:
             agent_id=agent,
             source_type=source_type(agent),
             metadata=value_metadata(plain),
-            expires_at=end_of(now, seconds),
+            expires_at=end_of(now, ttl),
         )
         return _of_memory(self._parts.long_term.write([draft]).answers[0])
 
