@@ -170,6 +170,8 @@ class Ingestor:
         parts: Sequence[WantedSource],
         on_commit: OutcomeListener,
         progress: ProgressListener | None = None,
+        *,
+        turns_follow: Callable[[], bool] | None = None,
     ) -> IngestReport:
         """Add further parts to documents, whose earlier parts stay as they are.
 
@@ -178,11 +180,18 @@ class Ingestor:
             on_commit: Called within each commit with what it makes of its parts; when it raises,
                 nothing of the commit stays.
             progress: As for :meth:`ingest`.
+            turns_follow: As for :meth:`ingest`.
 
         Raises:
             IngestStopped: As :meth:`ingest`.
         """
-        return self._run(lambda preparer: preparer.judged(parts), progress, len(parts), on_commit)
+        return self._run(
+            lambda preparer: preparer.judged(parts),
+            progress,
+            len(parts),
+            on_commit,
+            turns_follow=turns_follow,
+        )
 
     def reprocess(
         self,

@@ -32,7 +32,7 @@ from memctl.ingest.document_records import (
     REPLYING,
     TRIGGERING,
 )
-from memctl.ingest.ingest_pipeline import IngestStopped
+from memctl.ingest.ingest_pipeline import UPKEEP_MEMORIES, IngestStopped
 from memctl.language.inline_tags import without_inline_tags
 from memctl.language.sentence_splitting import split_sentences
 from memctl.literals import EXCHANGE, SESSION_READER, DocType
@@ -138,14 +138,24 @@ class Folding(Struct, frozen=True):
     ) -> Folded:
         """Take over all turns, or those of one conversation, that are not in the tables yet.
 
+        Many are taken over in several runs, and indexed as those of one run would be.
+
         Raises:
             LockedError: Another process kept writing.
             ModelError: A model cannot be had that is to be waited for.
         """
-        done, attempts = Folded(), 0
+        done, attempts, due = Folded(), 0, UPKEEP_MEMORIES
+
+        def index_later() -> bool:
+            """Return whether a later run indexes what this one brings, too."""
+            return done.memories < due and bool(self.store.ledger.turns.pending(1, key))
+
         while pending := self.store.ledger.turns.pending(_AT_ONCE, key):
             try:
-                done += self._take_over(pending, progress)
+                folded = self._take_over(pending, progress, index_later)
+                if done.memories >= due:
+                    due = 2 * done.memories
+                done += folded
                 attempts = 0
             except IngestStopped as stopped:
                 raise stopped.cause from stopped
@@ -210,7 +220,12 @@ class Folding(Struct, frozen=True):
             time.sleep(_PAUSE)
         return True
 
-    def _take_over(self, pending: Sequence[Turn], progress: ProgressListener | None) -> Folded:
+    def _take_over(
+        self,
+        pending: Sequence[Turn],
+        progress: ProgressListener | None,
+        index_later: Callable[[], bool],
+    ) -> Folded:
         groups = list(_group_turns(pending))
         numbers = self._next_parts({document_of(turns[0]) for turns in groups})
         parts = []
@@ -230,7 +245,7 @@ class Folding(Struct, frozen=True):
             if self.store.ledger.turns.note_documents(taken) != len(taken):
                 raise _TakenByAnother
 
-        report = self.ingestor().add_parts(parts, note, progress)
+        report = self.ingestor().add_parts(parts, note, progress, turns_follow=index_later)
         keys = frozenset((turn.namespace, turn.session_id) for turn in pending)
         return Folded(len(pending), report.memories, keys)
 

@@ -16,6 +16,7 @@ from memctl.ingest.discovery.ingest_inputs import from_jsonl
 from memctl.ingest.ingest_pipeline import IngestStopped
 from memctl.records import Progress
 from memctl.schema.table_names import UPKEEP
+from memctl.sessions import folding
 from memctl.sessions.conversations import Message
 from memctl.store.tables import upkeep
 
@@ -70,6 +71,7 @@ def test_turns_and_other_lines_that_come_together_are_indexed_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ingest_pipeline, "MANY_MEMORIES", 1)
+    monkeypatch.setattr(folding, "_AT_ONCE", 7)
     monkeypatch.setattr(upkeep, "max_unindexed", lambda _: 10)
     given = records(40)
     for at, record in enumerate(given[:20]):
@@ -81,6 +83,17 @@ def test_turns_and_other_lines_that_come_together_are_indexed_once(
     assert jobs.count(UPKEEP) == 1
     indexed = [item.num_rows_indexed for item in memories.describe_indices()]
     assert min(indexed) == memories.count_rows() >= 40
+
+
+def test_many_turns_are_indexed_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest_pipeline, "MANY_MEMORIES", 1)
+    monkeypatch.setattr(folding, "_AT_ONCE", 7)
+    monkeypatch.setattr(folding, "UPKEEP_MEMORIES", 7)
+    given = [record | {"session_id": "s", "turn": at} for at, record in enumerate(records(35))]
+    with memctl.open("boats", home=tmp_path, create=True) as kb:
+        kb.ingest(jsonl=io.BytesIO("".join(json.dumps(each) + "\n" for each in given).encode()))
+        jobs = [job.kind for job in kb.store.ledger.jobs.recent(9)]
+    assert jobs.count(UPKEEP) == 3  # after 14 and after 28 memories, and at the end
 
 
 def test_lines_are_indexed_though_a_turn_of_another_conversation_waits(
