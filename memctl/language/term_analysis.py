@@ -10,7 +10,7 @@ import threading
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import snowballstemmer
@@ -72,10 +72,7 @@ def terms(text: str, language: str = "") -> list[str]:
     numbers and dates stay as written, and an ISO date gives its month and year too.
     """
     known = _vocabulary(language)
-    found: list[str] = []
-    for token in text.split():
-        found += known[token]
-    return found
+    return list(chain.from_iterable(map(known.__getitem__, text.split())))
 
 
 def query_terms(text: str, languages: Iterable[str] = ("",)) -> list[str]:

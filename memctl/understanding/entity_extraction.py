@@ -122,6 +122,8 @@ def with_small_names(
 
 def without_zones(entities: Sequence[EntityMention], text: str) -> tuple[EntityMention, ...]:
     """Leave out what is named in time zones alone: nobody was in the Berlin of Europe/Berlin."""
+    if not entities or "/" not in text:
+        return tuple(entities)
     zones = {part for zone in _ZONE.findall(text) for part in zone.split("/")}
     if not zones:
         return tuple(entities)

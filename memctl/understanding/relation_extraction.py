@@ -181,6 +181,8 @@ _VALUED: tuple[tuple[str, ValueKind, re.Pattern[str]], ...] = (
     ),
 )
 """What may stand between a name and a value, with what it makes them."""
+_VALUE_VERB = re.compile(r"cost|priced|sold|sell|start|begin")
+"""In each of these: without one a single name is connected with nothing."""
 RELATION_TYPES = (*dict.fromkeys(form.relation for form in _FORMS), *(v[0] for v in _VALUED))
 """What the built-in way can tell of names."""
 _EACH = re.compile(r" (?:per|an?|each|every) [a-z]+")
@@ -249,10 +251,12 @@ def extract_relations(text: str, mentions: Sequence[EntityMention]) -> list[Stat
         mentions: The names, as entity extraction found them.
     """
     types = {each.name: each.type for each in mentions if each.type not in _TYPES_WITHOUT_RELATIONS}
-    if not types or _CUES.search(text) is None:
+    if not types or (len(types) == 1 and _VALUE_VERB.search(text) is None):
+        return []
+    if _CUES.search(text) is None:
         return []
     plain, whole = without_wikilinks(text), _first_names(types)
-    names = _finder(tuple(sorted((*types, *whole), key=len, reverse=True)))
+    meant = {name: name for name in types} | whole
     types |= dict.fromkeys(whole, "person")
     found: dict[StatedRelation, None] = {}
     for start, end in split_sentences(plain):
@@ -260,6 +264,10 @@ def extract_relations(text: str, mentions: Sequence[EntityMention]) -> list[Stat
         if not _may_state(sentence) or _is_quoted(plain, start):
             continue
         line = _BLANKS.sub(" ", sentence).strip()
+        named = {meant[name] for name in types if name in line}
+        if not named or (len(named) == 1 and _VALUE_VERB.search(line) is None):
+            continue
+        names = _finder(tuple(sorted(types, key=len, reverse=True)))
         for each in (*_stated_relations(line, names, types), *_value_relations(line, names, types)):
             ends = (whole.get(each.subject, each.subject), whole.get(each.object, each.object))
             said = replace(each, subject=ends[0], object=ends[1])

@@ -81,7 +81,7 @@ def code_spans(source: SourceText) -> list[tuple[int, int]]:
 
 def speaker_of(turn: str) -> str | None:
     """Return who says a turn of a conversation, where it begins with a name and a colon."""
-    said = _SPOKEN.match(turn)
+    said = _SPOKEN.match(turn) if ": " in turn else None
     return said["name"] if said and _is_speaker(said["name"]) else None
 
 
