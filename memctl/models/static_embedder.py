@@ -103,7 +103,9 @@ class StaticEmbedder:
 
     @cached_property
     def _table(self) -> NDArray[np.float32]:
-        return self._stored_vectors.astype(np.float32)
+        table = self._stored_vectors.astype(np.float32)
+        vars(self).pop("_stored_vectors", None)  # 16 MB that nothing asks for any more
+        return table
 
     @cached_property
     def _stored_vectors(self) -> NDArray[np.float16]:

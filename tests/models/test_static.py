@@ -103,6 +103,12 @@ def test_words_that_are_kept_at_hand_do_not_grow_beyond_their_bound(
     assert max(map(len, EMBEDDER._words)) <= static_embedder.LONGEST_WORD
 
 
+def test_vectors_are_held_once_when_many_texts_have_been_embedded() -> None:
+    EMBEDDER.embed([f"note number {number}" for number in range(static_embedder.FEW_TEXTS + 1)])
+    assert "_stored_vectors" not in vars(EMBEDDER)
+    assert EMBEDDER.embed(["tea"]).any()
+
+
 def test_many_texts_are_embedded_in_order_across_batches() -> None:
     texts = [f"note number {number}" for number in range(600)]
     vectors = EMBEDDER.embed(texts)
