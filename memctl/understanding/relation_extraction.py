@@ -21,6 +21,7 @@ from memctl.language.inline_tags import without_wikilinks
 from memctl.language.sentence_splitting import split_sentences
 from memctl.language.sentence_values import ValueKind, values
 from memctl.language.word_lists import known_names, stop_words
+from memctl.patterns import lazy_regex
 from memctl.records import EntityMention
 
 
@@ -169,7 +170,7 @@ _VALUED: tuple[tuple[str, ValueKind, re.Pattern[str]], ...] = (
     (
         "costs",
         "money",
-        re.compile(
+        lazy_regex(
             rf"\s{_BEFORE_VERB}(?:costs?|{_IS} (?:priced|sold) at|sells? for)"
             r" (?:(?:about|around|only|just|roughly|approximately) )?"
         ),
@@ -177,36 +178,36 @@ _VALUED: tuple[tuple[str, ValueKind, re.Pattern[str]], ...] = (
     (
         "starts_on",
         "date",
-        re.compile(rf"\s{_BEFORE_VERB}(?:starts?|begins?)(?: again)? (?:(?:on|in) )?"),
+        lazy_regex(rf"\s{_BEFORE_VERB}(?:starts?|begins?)(?: again)? (?:(?:on|in) )?"),
     ),
 )
 """What may stand between a name and a value, with what it makes them."""
-_VALUE_VERB = re.compile(r"cost|priced|sold|sell|start|begin")
+_VALUE_VERB = lazy_regex(r"cost|priced|sold|sell|start|begin")
 """In each of these: without one a single name is connected with nothing."""
 RELATION_TYPES = (*dict.fromkeys(form.relation for form in _FORMS), *(v[0] for v in _VALUED))
 """What the built-in way can tell of names."""
-_EACH = re.compile(r" (?:per|an?|each|every) [a-z]+")
-_NO_SINGLE_VALUE = re.compile(
+_EACH = lazy_regex(r" (?:per|an?|each|every) [a-z]+")
+_NO_SINGLE_VALUE = lazy_regex(
     r",? (?:more|less|fewer|extra|off|cheaper|dearer|higher|lower|earlier|later|above|below|over|"
     r"under|too|or|to|through|at (?:most|least|the (?:earliest|latest)))\b|"
     r"(?:,? and | ?[-–/+] ?|, )[$€£]?\d"
 )
 """After a value: it is a difference, an end of a range or one of several."""
 _BETWEEN = tuple(
-    re.compile(
+    lazy_regex(
         f"(?:{'' if each.between.startswith(('[', '(?:, ')) else _BEFORE_VERB}(?:{each.between}))"
         f"{_DETERMINER}{_TAIL}"
     )
     for each in _FORMS
 )
-_CUES = re.compile(
+_CUES = lazy_regex(
     r"\b(?:work|employ|manage|lead|head|run|direct|supervis|oversee|responsib|charge|led|report|"
     r"boss|member|join|play|own|acquir|found|co-found|married|wife|husband|spouse|part|"
     r"subsidiary|division|unit|branch|department|component|module|suburb|district|use|using|built|"
     r"written|implemented|depend|rel[iy]|require|live|living|reside|move|locat|base|situat|"
     r"headquarter|lies|seat|cost|priced|sold|sell|start|begin|C[ETFO]O|chief|president|chair|principal|captain|at|with|in)"
 )
-_DOUBT_BEFORE = re.compile(
+_DOUBT_BEFORE = lazy_regex(
     r"\b(?:not|no|never|neither|nor|nobody|none|without|hardly|if|unless|whether|when|once|until|"
     r"would|could|might|may|should|maybe|perhaps|possibly|probably|apparently|allegedly|suppose|"
     r"supposed|supposedly|imagine|pretend|wish|wishes|hope|hopes|want|wants|think|thinks|thought|"
@@ -217,28 +218,28 @@ _DOUBT_BEFORE = re.compile(
 )
 _DOUBTS = frozenset({"perhaps", "maybe", "possibly", "probably", "apparently", "allegedly", "if"})
 """Words that may be taken for the beginning of a name where they begin a sentence."""
-_DOUBT_AFTER = re.compile(
+_DOUBT_AFTER = lazy_regex(
     r"\b(?:if|unless|until|till|no longer|any ?more|is false|is wrong|is not true|"
     r"(?:he|she|it|they) (?:says?|said|claims?|thinks?))\b|, (?:says|said|claims|I think|right)\b",
     re.IGNORECASE,
 )
-_BOUNDARY = re.compile(
+_BOUNDARY = lazy_regex(
     r"(?:^|[,;:.!—–(\-*•#]|\b(?:and|but|while|because|since|so|although|though|where|that|now|"
     r"today|currently|then|also|yes|well|ok|okay))\s*"
     r"(?:(?:the|our|my|his|her|their|your|an?|its) (?P<noun>(?:[a-z-]+ ){0,2}))?[\"“(*_`]*$",
     re.IGNORECASE,
 )
 """What may stand before the subject; after a preposition or a verb a name is something else."""
-_FORMER = re.compile(r"\b(?:former|ex|late|then|onetime|retired|next|future)\b")
-_SINGULAR = re.compile(r"(?:\w+ly |now |still |also )*(?:is|has|was|\w+[^s]s)\b")
-_PART_BEFORE = re.compile(r"[^\W\d_a-z][\w.'’]* ?(?:and|of|for|&|-|–) ?$")
-_PART_AFTER = re.compile(r" (?:and|of|for|&|-|–) ?[^\W\d_a-z]")
+_FORMER = lazy_regex(r"\b(?:former|ex|late|then|onetime|retired|next|future)\b")
+_SINGULAR = lazy_regex(r"(?:\w+ly |now |still |also )*(?:is|has|was|\w+[^s]s)\b")
+_PART_BEFORE = lazy_regex(r"[^\W\d_a-z][\w.'’]* ?(?:and|of|for|&|-|–) ?$")
+_PART_AFTER = lazy_regex(r" (?:and|of|for|&|-|–) ?[^\W\d_a-z]")
 """Where a name is a part of a longer one."""
-_JOINED = re.compile(r"\s*(?:,|,? and|&|,? as well as)\s+")
-_ENDS = re.compile(r"[`*_)\"”]*\s*(?:[.;!,)]|$)")
-_WORD_AFTER = re.compile(r"[`*_)\"”]*\s+([^\W_][\w'’-]*)")
+_JOINED = lazy_regex(r"\s*(?:,|,? and|&|,? as well as)\s+")
+_ENDS = lazy_regex(r"[`*_)\"”]*\s*(?:[.;!,)]|$)")
+_WORD_AFTER = lazy_regex(r"[`*_)\"”]*\s+([^\W_][\w'’-]*)")
 _AFTER_OBJECT = frozenset({"since", "because", "which", "where", "who", "today", "now", "via"})
-_BLANKS = re.compile(r"\s+")
+_BLANKS = lazy_regex(r"\s+")
 _LONGEST = 400
 _TYPES_WITHOUT_RELATIONS = frozenset({"url", "email", "handle"})
 

@@ -21,6 +21,7 @@ from memctl.language.date_mentions import ENTRY_DAY, date_spans, is_mere_day, mo
 from memctl.language.sentence_splitting import has_empty_line, without_link_marks
 from memctl.language.word_lists import any_phrase, load_language, phrases_of_all, word_set
 from memctl.models.task_encoder import STATEMENT_LABELS, SentenceReading, TaskEncoder
+from memctl.patterns import lazy_regex
 from memctl.records import Distilled, EntityMention, SourceText
 from memctl.understanding.entity_extraction import MAX_ENTITIES, is_marked
 from memctl.understanding.text_outline import DATED_PREFIX, Line
@@ -52,21 +53,21 @@ _FEW = 3
 _LONGEST_MEMORY = 450
 """Characters of a memory of several sentences."""
 _SURE_NAME = 0.8
-_WORD = re.compile(r"\w+")
+_WORD = lazy_regex(r"\w+")
 _TYPE_NAMES = {"organisation": "organization"}
 _TYPES_WITH_A_FORM = ("url", "email", "handle", "identifier")
 _TYPES_FOUND_BY_RULES = ("person", "organization", "place")
 _LENGTHS = (8, 400)
-_MARKER = re.compile(r"\s*(?:[-*+•‣◦>]\s+|\d{1,3}[.)]\s+|\[[ xX]?\]\s+|#{1,6}\s+|[*_]{1,2}(?=\w))+")
-_EMPHASISED = re.compile(r"\*\*(?=\S)([^*]+)(?<=\S)\*\*")
-_LEADING_DAY = re.compile(
+_MARKER = lazy_regex(r"\s*(?:[-*+•‣◦>]\s+|\d{1,3}[.)]\s+|\[[ xX]?\]\s+|#{1,6}\s+|[*_]{1,2}(?=\w))+")
+_EMPHASISED = lazy_regex(r"\*\*(?=\S)([^*]+)(?<=\S)\*\*")
+_LEADING_DAY = lazy_regex(
     rf"{ENTRY_DAY}(?:,?[ ]\d{{4}}\b)?[.,]?(?:[ ]?[-–—:](?=[ ]))?[ ](?=\S)",
     re.IGNORECASE | re.VERBOSE,
 )
-_ITEM = re.compile(r"(?:[-*+•‣◦]|\d{1,3}[.)]|\[[ xX]?\])\s")
+_ITEM = lazy_regex(r"(?:[-*+•‣◦]|\d{1,3}[.)]|\[[ xX]?\])\s")
 """Begins an item of a list, which doesn't go on what stands before it."""
-_ROW = re.compile(r"\S[^\n]*")
-_TAIL = re.compile(r"[\s*_]+$")
+_ROW = lazy_regex(r"\S[^\n]*")
+_TAIL = lazy_regex(r"[\s*_]+$")
 _TYPE_OF_LABEL = {
     "don't forget": "important_fact", "note to self": "important_fact",
     "for the record": "important_fact", "decision": "decision", "decided": "decision",
@@ -76,30 +77,30 @@ _TYPE_OF_LABEL = {
     **dict.fromkeys(phrases_of_all("stating", "decision"), "decision"),
     **dict.fromkeys(phrases_of_all("stating", "preference"), "preference"),
 }  # fmt: skip
-_LABEL = re.compile(rf"(?P<label>{'|'.join(_TYPE_OF_LABEL)})\s*:\s+(?=\S+ \S+ \S)", re.IGNORECASE)
+_LABEL = lazy_regex(rf"(?P<label>{'|'.join(_TYPE_OF_LABEL)})\s*:\s+(?=\S+ \S+ \S)", re.IGNORECASE)
 """Before a statement that is kept whatever it says, besides the labels among the triggers."""
 _EXPLICIT_TYPE = {
-    "decision": re.compile(
+    "decision": lazy_regex(
         r"\b(?:we|i)(?:['’]ve| have)? (?:decided|agreed|chose) "
         rf"|\b(?:{any_phrase(phrases_of_all('stating_outright', 'decision'))})\b",
         re.IGNORECASE,
     ),
-    "preference": re.compile(
+    "preference": lazy_regex(
         r"\bi (?:always )?prefer "
         rf"|\b(?:{any_phrase(phrases_of_all('stating_outright', 'preference'))})\b",
         re.IGNORECASE,
     ),
 }
 """In a statement that says itself what it is."""
-_DUE = re.compile(
+_DUE = lazy_regex(
     r"\b(?:due|expires?|runs? out|lapses?|deadline|renewal|valid (?:un)?till?|no later than|fällig"
     r"|läuft ab|gültig bis|échéance|expire|vence|scade)\b",
     re.IGNORECASE,
 )
-_BY = re.compile(r"\b(?:by|bis|entro)\W+(?:the\s+)?$", re.IGNORECASE)
+_BY = lazy_regex(r"\b(?:by|bis|entro)\W+(?:the\s+)?$", re.IGNORECASE)
 """Before the day by which something is to be done."""
-_TICKED = re.compile(r"(?:(?:[-*+•‣◦]|\d{1,3}[.)])\s+)?\[[xX]\]")
-_FINISHED = re.compile(
+_TICKED = lazy_regex(r"(?:(?:[-*+•‣◦]|\d{1,3}[.)])\s+)?\[[xX]\]")
+_FINISHED = lazy_regex(
     r"(?<!\bbe )\b(?:was|were|had|did|been|done|missed|paid|renewed|passed|met|sent|submitted"
     r"|handed in|lapsed|ran out|cancelled|lived|worked|finished|war|wurde|wohnte|erledigt)\b",
     re.IGNORECASE,
@@ -107,10 +108,10 @@ _FINISHED = re.compile(
 """Says that something is over."""
 _ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 """From which days are counted where it only matters that one is named."""
-_IS_YEAR = re.compile(r"\d{4}")
+_IS_YEAR = lazy_regex(r"\d{4}")
 _LONGEST_DEADLINE = 14
 """Words of a note that only says what is due when."""
-_CONTINUES = re.compile(
+_CONTINUES = lazy_regex(
     r"(?:(?:and|but|so|then|also)\s+)?(?:he|she|it|they|this|that|these|those|his|her|its|their"
     r"|er|sie|es|dies|il|elle|ce|él|ella|eso)\b",
     re.IGNORECASE,

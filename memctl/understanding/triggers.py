@@ -18,6 +18,7 @@ from memctl.config import TriggerSettings
 from memctl.language.inline_tags import find_hashtags, without_inline_tags
 from memctl.language.sentence_splitting import QUESTION_MARKS, split_sentences
 from memctl.language.word_lists import any_phrase, phrases_of_all
+from memctl.patterns import lazy_regex
 from memctl.records import Distilled, KeptStatement, SourceText, Understanding
 
 TriggerType = Literal["memories", "important_fact"]
@@ -62,8 +63,8 @@ _LEAD = (
 
 A word is taken in one way only: "No," is no name, too, or a row of them could be read in 2ⁿ ways.
 """
-_LEADS = re.compile(_LEAD, re.IGNORECASE)
-_ASKS = re.compile(
+_LEADS = lazy_regex(_LEAD, re.IGNORECASE)
+_ASKS = lazy_regex(
     r"\W*(?:(?:ok(?:ay)?|so|and|but|oh|hey|well|also|now|then|please|just)[,!]?\s+)*"
     r"(?:(?:what|which|who|whom|whose|when|where|why|how)(?:['’]s|\s+(?:\w+\s+){0,2}?(?:did|do|does"
     r"|is|are|was|were|have|has|had|can|could|should|would|will|shall|might|about))\b"
@@ -75,25 +76,25 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 """Begins a sentence that asks, whether or not it ends with a question mark."""
-_PLEASE = re.compile(
+_PLEASE = lazy_regex(
     r"\W*(?:\w+,\s+)?(?:can|could|would|will) you\b(?=.*\bplease\b)", re.IGNORECASE
 )
 """Asks in form only."""
-_POLITE = re.compile(
+_POLITE = lazy_regex(
     rf"{_LEAD}(?:can|could|would) you\s+(?:(?:just|kindly|also|please)\s+)?", re.IGNORECASE
 )
 """Asks in form only, where the phrase follows at once."""
-_NOTHING_ELSE = re.compile(r"(?:\s+(?:for|please|too|as well)\b[^?]*)?[\s.!?]*", re.IGNORECASE)
+_NOTHING_ELSE = lazy_regex(r"(?:\s+(?:for|please|too|as well)\b[^?]*)?[\s.!?]*", re.IGNORECASE)
 """After "could you remember ...", which else may ask whether somebody remembers."""
-_DENIED = re.compile(
+_DENIED = lazy_regex(
     r"\b(?:not|\w+n['’]t|dont|didnt|never|no|none|nobody|nothing|without|cannot|neither|nor|hardly"
     r"|stop|if|unless|whether|wish(?:ed)?|suppose|imagine|pretend|instead of|rather than)\b",
     re.IGNORECASE,
 )
 """Before a phrase, in the same clause: what is said isn't so."""
-_NO_OBJECT = re.compile(r"\s+(?:no|none|nobody|nothing(?!\s+(?:but|except)))\b", re.IGNORECASE)
+_NO_OBJECT = lazy_regex(r"\s+(?:no|none|nobody|nothing(?!\s+(?:but|except)))\b", re.IGNORECASE)
 """After a phrase: what is said isn't so."""
-_REPORTED = re.compile(
+_REPORTED = lazy_regex(
     r"(?P<by>(?:\w+\s+)?\w+)\s+(?:says?|said|tells?|told|thinks?|thought|claims?|claimed|asks?|asked)"
     r"(?:\s+(?:me|us|him|her|them|you))?(?:\s+that)?[\s,:]*$",
     re.IGNORECASE,
@@ -102,19 +103,19 @@ _REPORTED = re.compile(
 _LOOK_BACK = 300
 """Characters before a phrase in which a clause may deny or report it."""
 _OWN = frozenset(("i", "we"))
-_CLAUSE = re.compile(r"[,;:.!?–—]|\b(?:but|and|because|so|then)\b", re.IGNORECASE)
-_QUOTED = re.compile(
+_CLAUSE = lazy_regex(r"[,;:.!?–—]|\b(?:but|and|because|so|then)\b", re.IGNORECASE)
+_QUOTED = lazy_regex(
     r"\"[^\"\n]*\"|“[^“”\n]*”|„[^„“”\n]*[“”]|«[^«»\n]*»|(?<!\w)['‘][^'‘’\n]*['’](?!\w)"
     r"|```.*?(?:```|\Z)|`[^`\n]+`|^\s*>[^\n]*",
     re.MULTILINE | re.DOTALL,
 )
 """What another person said, and code."""
-_POINTS_BACK = re.compile(
+_POINTS_BACK = lazy_regex(
     r"\b(?:save|store|keep|remember|memori[sz]e|note|document|record|write|log|hold on to)\s+"
     r"(?:(?:this|that|it)\b(?!\s*:)|our work)|\bthis conversation\b",
     re.IGNORECASE,
 )
-_ONLY_POINTS_BACK = re.compile(
+_ONLY_POINTS_BACK = lazy_regex(
     rf"{_LEAD}(?:let['’]?s\s+|i want you to\s+)?"
     r"(?P<verb>save|store|keep|remember|memori[sz]e|note|record)\s+(?:this|that|it)"
     r"(?:\s+(?:one|down|please|too|as well|for (?:later|me|us|next time|the future)))*[\s.!,]*",
@@ -122,7 +123,7 @@ _ONLY_POINTS_BACK = re.compile(
 )
 """All of a message that has no phrase and means the one before it."""
 _KEEPS_A_FACT = ("remember", "memorize", "memorise", "note")
-_TELLS = re.compile(
+_TELLS = lazy_regex(
     r"\s+(?:(?:about|that|of|on|how|why)\b(?:\W+\w+){3}"
     r"|(?<!conversation\s)(?:with|where|which|whose)\b(?:\W+\w+){2})",
     re.IGNORECASE,
@@ -144,19 +145,19 @@ _TOLD = (
     r"|works?|likes?|hates?|needs?|prefers?|wants?|uses?|starts?|ends?|moved)\s+\S))"
 )
 """After such a verb: a clause that says something, and no name of what both know of."""
-_NEXT_LINE = re.compile(r"[ \t]*\n(?=[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+\S|\w)")
+_NEXT_LINE = lazy_regex(r"[ \t]*\n(?=[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+\S|\w)")
 """After a label that ends its line: what it stands above, which is neither code nor data."""
-_OWN_TEXT = re.compile(r"\s*(?::|--?|–|—)\s+(?=\S)|\s*:(?=\w)")
+_OWN_TEXT = lazy_regex(r"\s*(?::|--?|–|—)\s+(?=\S)|\s*:(?=\w)")
 """After a phrase: what is to be kept follows."""
-_ORDER = re.compile(
+_ORDER = lazy_regex(
     r"(?:let['’]?s\s+)?(?:save|store|keep|remember|memori[sz]e|note|document|record|write|log)\b",
     re.IGNORECASE,
 )
 """A phrase that says nothing itself of what is to be kept."""
-_STANDS_FOR = re.compile(r"\b(?:this|that|it)\b", re.IGNORECASE)
-_EMPTY_LINE = re.compile(r"\n\s*\n")
-_LETTER = re.compile(r"\w")
-_LETTERS = re.compile(r"\w+")
+_STANDS_FOR = lazy_regex(r"\b(?:this|that|it)\b", re.IGNORECASE)
+_EMPTY_LINE = lazy_regex(r"\n\s*\n")
+_LETTER = lazy_regex(r"\w")
+_LETTERS = lazy_regex(r"\w+")
 
 
 class _Phrase(Struct, frozen=True):
@@ -403,7 +404,7 @@ _MANNER = r"\s*:(?:\s*[^\W\d_]+){1,3}\W*\Z"
 _SAVE_THIS = _Phrase(
     "save this",
     "memories",
-    re.compile(
+    lazy_regex(
         rf"{_LEAD}(?P<said>(?:save|store|record)\s+(?:this|that|it)"
         rf"|keep\s+(?:this|that|it(?!{_MANNER}))){_TO_KEEP}{_followed()}",
         re.IGNORECASE,
