@@ -165,11 +165,11 @@ class Folding(Struct, frozen=True):
                     break
         return replace(done, waiting=self.store.ledger.turns.count_pending())
 
-    def change(self, turns: Sequence[tuple[Turn, Turn]], now: datetime) -> None:
+    def change(self, turns: Sequence[Turn], now: datetime) -> None:
         """Change what turns say: the former text becomes history, the new one waits.
 
         Args:
-            turns: Each as it was and as it is.
+            turns: As they are now.
             now: Since when.
         """
         if not turns:
@@ -177,14 +177,13 @@ class Folding(Struct, frozen=True):
         with self.store.write() as transaction:
             snapshot = transaction.snapshot()
             said: list[str] = []
-            for old, _ in turns:
-                where = (col("namespace") == old.namespace) & (col("turn") == old.turn)
-                where &= (col("session_id") == old.session_id) & col("valid_to").is_null()
+            for turn in turns:
+                where = (col("namespace") == turn.namespace) & (col("turn") == turn.turn)
+                where &= (col("session_id") == turn.session_id) & col("valid_to").is_null()
                 said += snapshot.scan("memories", where, ["id"])["id"].to_pylist()
             said += _exchanges_of(snapshot, said)
             set_columns(transaction, "memories", said, valid_to=now)
-            changed = [new for _, new in turns]
-            transaction.ledger(lambda _: self.store.ledger.turns.save(*changed))
+            transaction.ledger(lambda _: self.store.ledger.turns.save(*turns))
 
     def evidence_of(self, session: Session, summary: str) -> list[str]:
         """Return the ids of the turns that a summary of a conversation has sentences of."""

@@ -41,7 +41,8 @@ class _SessionTurns(Struct):
     session: Session
     number: int
     by_number: dict[int, bytes] = field(default_factory=dict)
-    by_id: dict[str, Turn] = field(default_factory=dict)
+    by_id: dict[str, int] = field(default_factory=dict)
+    """The numbers of turns by the ids that they were given."""
     unclaimed: dict[bytes, list[tuple[int, datetime]]] = field(default_factory=dict)
     """Turns without an id by what they say: each is claimed by one line at most."""
 
@@ -51,7 +52,7 @@ class _SessionTurns(Struct):
         self.number = max(self.number, turn.turn + 1)
         self.by_number[turn.turn] = digest
         if turn.external_id is not None:
-            self.by_id[turn.external_id] = replace(turn, metadata={})
+            self.by_id[turn.external_id] = turn.turn
         elif not is_claimed:
             self.unclaimed.setdefault(digest, []).append((turn.turn, turn.at))
 
@@ -135,8 +136,8 @@ class TurnLines(Struct):
     conversations: Conversations
     dry_run: bool = False
     added: int = 0
-    changed: list[tuple[Turn, Turn]] = field(default_factory=list)
-    """Turns of the ledger that say something else now, each with what: see ``Folding.change``."""
+    changed: list[Turn] = field(default_factory=list)
+    """Turns of the ledger that say something else now, as they are: see ``Folding.change``."""
     _sessions: dict[SessionKey, _SessionTurns] = field(default_factory=dict)
     _looked_at: set[SessionKey] = field(default_factory=set)
     """Conversations that nobody else can have added to since they were looked at."""
@@ -217,12 +218,12 @@ class TurnLines(Struct):
             return [_refusal(source, error)]
         session_turns = self._of(turn)
         if turn.external_id is not None:
-            stored = session_turns.by_id.get(turn.external_id)
-            if stored is not None and _digest(stored) == _digest(turn):
+            number = session_turns.by_id.get(turn.external_id)
+            if number is not None and session_turns.by_number[number] == _digest(turn):
                 return [known_outcome(source, document_of(turn))]
-            if stored is not None:
-                changed = replace(turn, turn=stored.turn)
-                self.changed.append((stored, changed))
+            if number is not None:
+                changed = replace(turn, turn=number)
+                self.changed.append(changed)
                 session_turns.add(changed, is_claimed=True)
                 return [source] if self.dry_run else []
         elif source.turn is not None:
@@ -231,8 +232,8 @@ class TurnLines(Struct):
         elif session_turns.claim(turn, source.created_at):
             return [known_outcome(source, document_of(turn))]
         is_free = source.turn is not None and source.turn not in session_turns.by_number
-        number = source.turn if is_free and source.turn is not None else session_turns.number
-        turn = replace(turn, turn=number)
+        place = source.turn if is_free and source.turn is not None else session_turns.number
+        turn = replace(turn, turn=place)
         session_turns.add(turn, is_claimed=True)
         new.append(turn)
         return [source] if self.dry_run else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import logging
@@ -32,6 +33,7 @@ from memctl.store.ledger.session_repositories import (
     InjectedRepository,
     Session,
     SessionRepository,
+    Turn,
 )
 from memctl.store.tables.filter_expressions import col
 
@@ -272,6 +274,22 @@ def test_lines_of_a_session_are_looked_up_together(
     assert base.ingest(jsonl=lines(*many), namespace="gulls").ingested == 30
     assert looks["times_of"] == 1
     assert looks["find"] < 10
+
+
+def test_turns_that_are_in_the_ledger_are_not_held_in_memory_too(
+    base: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fold, held = Folding.fold, list[Turn]()
+
+    def look(self: Folding, progress: None) -> Folded:
+        turns = [each for each in gc.get_objects() if isinstance(each, Turn)]
+        held.extend(turn for turn in turns if turn.session_id == "terns")
+        return fold(self, progress=progress)
+
+    monkeypatch.setattr(Folding, "fold", look)
+    many = [record(number, f"Tern {number} dives.", session_id="terns") for number in range(5)]
+    assert base.ingest(jsonl=lines(*many), namespace="terns").ingested == 5
+    assert not held
 
 
 def test_a_line_that_says_something_else_now_takes_the_place_of_the_former(
