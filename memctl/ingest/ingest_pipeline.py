@@ -127,6 +127,8 @@ class Ingestor:
         self._private = private
         self._boosts_used = boosts_used
         self._workers = workers
+        self._not_indexed = 0
+        """Memories of runs whose indexing was left to the next one."""
 
     def ingest(
         self,
@@ -334,6 +336,7 @@ class Ingestor:
         try:
             self._commit(batches, counters, progress, total, on_commit, versions)
             counters.facts = self._compare(counters, progress, total)
+            self._not_indexed += counters.memories
             # A second index would leave the first behind, for readers, and takes as long again.
             if turns_follow is None or not turns_follow():
                 self._tidy(counters)
@@ -438,7 +441,8 @@ class Ingestor:
         if not counters.ingested:
             return
         began = self._clock()
-        is_bulk = counters.memories >= MANY_MEMORIES
+        is_bulk = self._not_indexed >= MANY_MEMORIES
+        self._not_indexed = 0
         if is_bulk and self._workers is not None:
             self._workers.close()  # indexes take as much memory as workers do
         try:

@@ -70,7 +70,7 @@ def test_what_is_remembered_is_the_same_with_it(often: Bench) -> None:
 def test_turns_and_other_lines_that_come_together_are_indexed_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ingest_pipeline, "MANY_MEMORIES", 1)
+    monkeypatch.setattr(ingest_pipeline, "MANY_MEMORIES", 40)  # of all runs together
     monkeypatch.setattr(folding, "_AT_ONCE", 7)
     monkeypatch.setattr(upkeep, "max_unindexed", lambda _: 10)
     given = records(40)
