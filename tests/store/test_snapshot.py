@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -152,6 +155,18 @@ def test_the_distance_is_one_minus_the_cosine(full: Snapshot, vectors: np.ndarra
 def test_nothing_is_near_a_zero_vector_and_a_zero_vector_is_near_nothing(full: Snapshot) -> None:
     assert full.nearest(np.zeros(8)).num_rows == 0
     assert full.nearest(np.ones(8), col("id") == "m_0").num_rows == 0
+
+
+def test_a_search_for_what_is_near_imports_no_masked_arrays(folder: Path) -> None:
+    program = (
+        "import sys\nfrom pathlib import Path\nimport numpy as np\n"
+        "from memctl.store.store import Store\n"
+        f"with Store.open(Path({str(folder)!r})) as store:\n"
+        "    store.snapshot().nearest(np.ones(8), limit=3)\n"
+        "print('numpy.ma' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "False\n", done.stderr
 
 
 def test_a_vector_of_another_length_is_refused(full: Snapshot) -> None:

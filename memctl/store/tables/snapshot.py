@@ -311,13 +311,16 @@ class Snapshot:
                 where there is an index of them; it has the numbers rounded.
         """
         names = self._columns_or_all_but_vector(columns)
-        query = np.asarray(vector, dtype=np.float32)
+        query = np.ascontiguousarray(vector, dtype=np.float32)
         if limit < 1 or not query.any():
             return self._empty_table(names, DISTANCE)
         with self._translate_errors("memories", where):
             rows = self.dataset("memories").count_rows()
             thorough = probes(rows, filtered=where is not None, refined=refined)
-            nearest = {"column": VECTOR, "q": query, "k": limit, "metric": "cosine", **thorough}
+            # Made without `pa.array`, which imports all masked arrays of numpy, as lance does.
+            buffers = [None, pa.py_buffer(query)]
+            sought = pa.FloatArray.from_buffers(pa.float32(), len(query), buffers)
+            nearest = {"column": VECTOR, "q": sought, "k": limit, "metric": "cosine", **thorough}
             found = self._read("memories", where, [*names, DISTANCE], nearest=nearest)
         return _sort_rows(found, DISTANCE, "ascending")
 
