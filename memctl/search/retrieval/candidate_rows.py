@@ -41,19 +41,17 @@ _KEPT_SEARCHES = 16
 """Keyword searches whose results are kept: every question searches for instructions."""
 
 
-class ColumnValues:
+class ColumnValues(dict[str, list[Any]]):
     """Rows of memories; each column becomes Python values when it is first used."""
 
-    __slots__ = ("_columns", "_table")
-
     def __init__(self, table: pa.Table) -> None:
+        super().__init__()
         self._table = table
-        self._columns: dict[str, list[Any]] = {}
 
-    def __getitem__(self, column: str) -> list[Any]:
-        if column not in self._columns:
-            self._columns[column] = self._table[column].to_pylist()
-        return self._columns[column]
+    def __missing__(self, column: str) -> list[Any]:
+        values: list[Any] = self._table[column].to_pylist()
+        self[column] = values
+        return values
 
 
 class RowView:
