@@ -93,6 +93,27 @@ def test_a_text_has_the_tokens_that_its_tokenizer_makes_of_the_whole_of_it(text:
     assert EMBEDDER.count_tokens(text) == len(counted)
 
 
+@settings(max_examples=60)
+@given(st.lists(st.text(max_size=12), max_size=12).map(" ".join))
+def test_first_words_and_later_ones_have_the_same_tokens(text: str) -> None:
+    later = static_embedder.StaticEmbedder("later", EMBEDDER._folder)
+    vars(later).update(vars(EMBEDDER))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(static_embedder, "FEW_WORDS", 0)
+        later._words = static_embedder._Words(EMBEDDER._words._pairs, EMBEDDER._encode)
+        assert later.count_tokens(text) == EMBEDDER.count_tokens(text)
+        assert np.array_equal(later.embed([text]), EMBEDDER.embed([text]))
+
+
+def test_a_question_is_embedded_without_the_library_that_splits_whole_texts() -> None:
+    code = (
+        "import sys; from memctl.models import load_embedder, BUILTIN_EMBEDDER as b;"
+        "load_embedder(b).embed(['What did the Müllers plan for 2026?']);"
+        "assert 'tokenizers' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_words_that_are_kept_at_hand_do_not_grow_beyond_their_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
