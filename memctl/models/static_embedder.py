@@ -13,13 +13,12 @@ from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
 
 from memctl.errors import MemctlError
 from memctl.models import BUILTIN_DIMENSION
@@ -51,6 +50,7 @@ _ID = np.dtype(np.uint32)
 _SPACE = "\u2581"
 """What stands for a space in the names of tokens."""
 _NO_RANK = 1 << 30
+_LENGTH_BYTES, _MAX_HEADER_BYTES = 8, 1 << 16
 _WORDS = re.compile(r" ( *[^ ]+)")
 _HINT = f"reinstall it: python -m pip install --force-reinstall {PACKAGE}"
 
@@ -69,6 +69,16 @@ class _TokenizerFile(Struct):
 
     model: _BytePairModel
     added_tokens: list[_AddedToken]
+
+
+class _Tensor(Struct):
+    dtype: Literal["F16"]
+    shape: tuple[int, int]
+    data_offsets: tuple[int, int]
+
+
+class _WeightsHeader(Struct):
+    vectors: _Tensor = field(name=WEIGHTS_KEY)
 
 
 class _BytePairs:
@@ -169,7 +179,7 @@ class StaticEmbedder:
 
     @cached_property
     def _stored_vectors(self) -> NDArray[np.float16]:
-        table = _load_table(self._folder / WEIGHTS_FILE)
+        table = _map_table(self._folder / WEIGHTS_FILE)
         tokens = len(self._tokenizer_file.model.vocab)
         if table.shape[1:] != (BUILTIN_DIMENSION,) or len(table) < tokens:
             raise MemctlError(
@@ -271,14 +281,20 @@ def _load_tokenizer(path: Path) -> Tokenizer:
         raise MemctlError(f"built-in embedder: {path} is damaged: {error}", _HINT) from error
 
 
-def _load_table(path: Path) -> NDArray[np.float16]:
-    _read(path, limit=1)
+def _map_table(path: Path) -> NDArray[np.float16]:
+    """Map the vectors into memory, of which a question reads a few.
+
+    The format is that of https://huggingface.co/docs/safetensors: the length of a header, the
+    header, and the numbers.  Its library copies all 16 MB.
+    """
+    head = _read(path, limit=_MAX_HEADER_BYTES)
+    end = _LENGTH_BYTES + int.from_bytes(head[:_LENGTH_BYTES], "little")
     try:
-        with safe_open(path, framework="numpy") as tensors:
-            table: NDArray[np.float16] = tensors.get_tensor(WEIGHTS_KEY)
-    except (SafetensorError, OSError) as error:
+        tensor = msgspec.json.decode(head[_LENGTH_BYTES:end], type=_WeightsHeader).vectors
+        table = np.memmap(path, "<f2", "r", end + tensor.data_offsets[0], tensor.shape)
+    except (msgspec.MsgspecError, ValueError, OSError) as error:
         raise MemctlError(f"built-in embedder: {path} is damaged: {error}", _HINT) from error
-    return table
+    return np.asarray(table)
 
 
 def _read(path: Path, limit: int = -1) -> bytes:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import load_file
 from waiting import PATIENCE
 
 from memctl.errors import ConfigError, MemctlError
@@ -114,6 +115,13 @@ def test_a_question_is_embedded_without_the_library_that_splits_whole_texts() ->
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_the_vectors_are_mapped_and_are_those_of_the_file() -> None:
+    stored = EMBEDDER._stored_vectors
+    read = load_file(EMBEDDER._folder / static_embedder.WEIGHTS_FILE)
+    assert np.array_equal(stored, read[static_embedder.WEIGHTS_KEY])
+    assert isinstance(stored.base, np.memmap)
+
+
 def test_words_that_are_kept_at_hand_do_not_grow_beyond_their_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -200,7 +208,7 @@ def test_a_missing_package_is_explained(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("broken", [static_embedder.TOKENIZER_FILE, static_embedder.WEIGHTS_FILE])
-@pytest.mark.parametrize("content", [None, b"", b"not a model at all"])
+@pytest.mark.parametrize("content", [None, b"", b"not a model at all", b"\xff" * 9])
 def test_a_missing_or_damaged_file_is_explained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: Path, content: bytes | None
 ) -> None:
