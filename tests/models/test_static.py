@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import load_file
 from waiting import PATIENCE
 
 from memctl.errors import ConfigError, MemctlError
@@ -93,6 +94,34 @@ def test_a_text_has_the_tokens_that_its_tokenizer_makes_of_the_whole_of_it(text:
     assert EMBEDDER.count_tokens(text) == len(counted)
 
 
+@settings(max_examples=60)
+@given(st.lists(st.text(max_size=12), max_size=12).map(" ".join))
+def test_first_words_and_later_ones_have_the_same_tokens(text: str) -> None:
+    later = static_embedder.StaticEmbedder("later", EMBEDDER._folder)
+    vars(later).update(vars(EMBEDDER))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(static_embedder, "FEW_WORDS", 0)
+        later._words = static_embedder._Words(EMBEDDER._words._pairs, EMBEDDER._encode)
+        assert later.count_tokens(text) == EMBEDDER.count_tokens(text)
+        assert np.array_equal(later.embed([text]), EMBEDDER.embed([text]))
+
+
+def test_a_question_is_embedded_without_the_library_that_splits_whole_texts() -> None:
+    code = (
+        "import sys; from memctl.models import load_embedder, BUILTIN_EMBEDDER as b;"
+        "load_embedder(b).embed(['What did the Müllers plan for 2026?']);"
+        "assert 'tokenizers' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_vectors_are_mapped_and_are_those_of_the_file() -> None:
+    stored = EMBEDDER._stored_vectors
+    read = load_file(EMBEDDER._folder / static_embedder.WEIGHTS_FILE)
+    assert np.array_equal(stored, read[static_embedder.WEIGHTS_KEY])
+    assert isinstance(stored.base, np.memmap)
+
+
 def test_words_that_are_kept_at_hand_do_not_grow_beyond_their_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -101,12 +130,6 @@ def test_words_that_are_kept_at_hand_do_not_grow_beyond_their_bound(
     assert np.array_equal(EMBEDDER.embed(texts), EMBEDDER.embed(list(texts)))
     assert 0 < len(EMBEDDER._words) <= 50
     assert max(map(len, EMBEDDER._words)) <= static_embedder.LONGEST_WORD
-
-
-def test_vectors_are_held_once_when_many_texts_have_been_embedded() -> None:
-    EMBEDDER.embed([f"note number {number}" for number in range(static_embedder.FEW_TEXTS + 1)])
-    assert "_stored_vectors" not in vars(EMBEDDER)
-    assert EMBEDDER.embed(["tea"]).any()
 
 
 def test_many_texts_are_embedded_in_order_across_batches() -> None:
@@ -185,7 +208,7 @@ def test_a_missing_package_is_explained(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("broken", [static_embedder.TOKENIZER_FILE, static_embedder.WEIGHTS_FILE])
-@pytest.mark.parametrize("content", [None, b"", b"not a model at all"])
+@pytest.mark.parametrize("content", [None, b"", b"not a model at all", b"\xff" * 9])
 def test_a_missing_or_damaged_file_is_explained(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: Path, content: bytes | None
 ) -> None:

@@ -31,6 +31,14 @@ def test_the_memory_that_answers_comes_first(roastery: Searcher, mode: str) -> N
     assert scores == sorted(scores, reverse=True)
 
 
+def test_hits_are_read_and_judged_once(roastery: Searcher) -> None:
+    outcome = roastery.search("Who supplies our green coffee?")
+    judged = outcome.with_relevance()
+    assert judged.hits[0].relevance > judged.hits[-1].relevance
+    assert judged.relevance is outcome.relevance
+    assert judged.above(0.0).relevance == outcome.relevance
+
+
 def test_hybrid_finds_what_shares_no_word_with_the_question(roastery: Searcher) -> None:
     question = "vegetables and herbs"
     assert roastery.search(question, mode="keyword").hits == ()

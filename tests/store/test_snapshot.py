@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,11 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memctl.errors import UsageError
-from memctl.schema.arrow_tables import memories_table, memory_rows
+from memctl.schema.arrow_tables import documents_table, memories_table, memory_rows
 from memctl.schema.table_names import TABLES
 from memctl.store.store import Store
+from memctl.store.tables import snapshot as tables_snapshot
 from memctl.store.tables.filter_expressions import col
-from memctl.store.tables.snapshot import ROW, Snapshot
+from memctl.store.tables.snapshot import ROW, CachedSnapshot, Snapshot
 
 COUNT = 400
 
@@ -154,6 +159,18 @@ def test_nothing_is_near_a_zero_vector_and_a_zero_vector_is_near_nothing(full: S
     assert full.nearest(np.ones(8), col("id") == "m_0").num_rows == 0
 
 
+def test_a_search_for_what_is_near_imports_no_masked_arrays(folder: Path) -> None:
+    program = (
+        "import sys\nfrom pathlib import Path\nimport numpy as np\n"
+        "from memctl.store.store import Store\n"
+        f"with Store.open(Path({str(folder)!r})) as store:\n"
+        "    store.snapshot().nearest(np.ones(8), limit=3)\n"
+        "print('numpy.ma' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "False\n", done.stderr
+
+
 def test_a_vector_of_another_length_is_refused(full: Snapshot) -> None:
     with pytest.raises(ValueError, match="8"):
         full.nearest(np.ones(9))
@@ -192,6 +209,44 @@ def test_rows_are_read_by_the_numbers_that_a_search_gave(
         )
         assert numbers
     assert full.rows("memories", [], ["id", "turn"]).num_rows == 0
+
+
+def test_rows_are_looked_up_in_memory_once_their_columns_are_there(
+    store: Store, rows_of, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with store.write() as transaction:
+        for n in range(90):
+            session = f"s{n % 4}" if n % 3 else None
+            transaction.append("memories", rows_of([n], session_id=session, turn=n // 8))
+        transaction.delete("memories", col("id").is_in(["m_7", "m_52"]))
+    snapshot = store.snapshot()
+    cached = CachedSnapshot(snapshot)
+    ids = ["m_61", "nowhere", "m_2", "m_7", "m_61"]
+    places = {("s1", 3), ("s2", 7), ("s3", 99), ("s9", 1)}
+    limited = col("turn") < 5
+    expected = snapshot.rows_with_ids(ids), snapshot.rows_of_turns(places)
+    assert len(expected[0]) == 2
+    assert len(expected[1]) > 1
+    assert (cached.rows_with_ids(ids), cached.rows_of_turns(places)) == expected
+    monkeypatch.setattr(tables_snapshot, "_ONE_QUESTION", 0)
+    for _ in range(2):
+        cached.rows("memories", range(88), ["id", "session_id", "turn"])
+    assert cached.rows_with_ids(ids, limited) == snapshot.rows_with_ids(ids, limited)
+    assert cached.rows_of_turns(places, limited) == snapshot.rows_of_turns(places, limited)
+    monkeypatch.setattr(CachedSnapshot, "scan", None)
+    assert (cached.rows_with_ids(ids), cached.rows_of_turns(places)) == expected
+
+
+def test_the_metadata_of_few_documents_is_read_at_once(
+    store: Store, document_of, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = [document_of(str(n), metadata={"n": n}) for n in range(3)]
+    with store.write() as transaction:
+        transaction.append("documents", documents_table(documents))
+    cached = CachedSnapshot(store.snapshot())
+    assert json.loads(cached.document_metadata(["d_1"])["d_1"]) == {"n": 1}
+    monkeypatch.setattr(CachedSnapshot, "scan", None)
+    assert json.loads(cached.document_metadata(["d_2"])["d_2"]) == {"n": 2}
 
 
 def test_the_numbers_of_rows_hold_where_others_were_deleted(store: Store, rows_of) -> None:

@@ -9,7 +9,7 @@ set, ``tests/bench/retrieval.md`` has the figures.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from msgspec import Struct
@@ -112,13 +112,24 @@ def hit_relevance(own: Relevance, whole: Relevance) -> float:
 
 
 def judge_relevance(
-    question: Question, candidates: Sequence[Candidate], statistics: TermStatistics
+    question: Question,
+    candidates: Sequence[Candidate],
+    statistics: TermStatistics,
+    weights: Mapping[Slot, float] | None = None,
 ) -> Relevance:
-    """Return the relevance of candidates, given best first."""
+    """Return the relevance of candidates, given best first.
+
+    Args:
+        question: The question.
+        candidates: The candidates.
+        statistics: How common terms are.
+        weights: What each part of the question's content weighs, where that is known.
+    """
     best = candidates[:_MAX_JUDGED]
     if not best:
         return Relevance(focus=0.0, lost_names=1.0, cosine=0.0)
-    weights = slot_weights(question, statistics)
+    if weights is None:
+        weights = slot_weights(question, statistics)
     everything = frozenset[str]().union(*(candidate.terms for candidate in best))
     squares = {
         slot: weight**2 * (1 if _is_known(slot, everything, statistics) else _trust(slot, question))

@@ -109,7 +109,7 @@ class SearchOutcome(Struct, frozen=True, dict=True):
     @cached_property
     def relevance(self) -> Relevance:
         """How relevant the hits are to the question, those with the best text before others."""
-        best = self._add_implied_terms(self.candidates, self.hits)
+        best: Sequence[Candidate] = self._read_candidates
         if self.mode == "keyword":
             by_words_alone = self._judge(best)
             if by_words_alone.is_relevant:
@@ -123,18 +123,21 @@ class SearchOutcome(Struct, frozen=True, dict=True):
         by_key = {item.candidate.key: item.candidate for item in self.ranked}
         others = [hit for hit in self.selected or () if hit not in self.hits]
         hits = [*self.hits, *others]
-        best = self._add_implied_terms([by_key[hit.kb, hit.memory_id] for hit in hits], hits)
+        best = [
+            *self._read_candidates,
+            *self._add_implied_terms([by_key[hit.kb, hit.memory_id] for hit in others], others),
+        ]
         near = best
         if not self.has_cosines and best:
             near = rescore_by_words(best, hits, self.embedder, self.meaning.vector, len(best))
         if self.mode == "keyword":
             best = near
-        whole = self._judge(near[: len(self.hits)])
+        if self.has_cosines and self.mode != "keyword":
+            whole = self.relevance
+        else:
+            whole = self._judge(near[: len(self.hits)])
         found = {
-            each.key: (
-                hit_relevance(judge_relevance(self.question, [each], self.statistics), whole),
-                own.vector,
-            )
+            each.key: (hit_relevance(self._judge_best([each]), whole), own.vector)
             for each, own in zip(near, best, strict=True)
         }
 
@@ -150,7 +153,9 @@ class SearchOutcome(Struct, frozen=True, dict=True):
             hits=tuple(map(with_relevance, self.hits)),
             selected=self.selected and tuple(map(with_relevance, self.selected)),
         )
-        vars(judged)["_synonyms"] = self._synonyms  # the texts of the hits are the same
+        for name in ("_synonyms", "_read_candidates", "relevance"):  # the hits say the same
+            if name in vars(self):
+                vars(judged)[name] = getattr(self, name)
         return judged
 
     @cached_property
@@ -190,7 +195,15 @@ class SearchOutcome(Struct, frozen=True, dict=True):
     def _judge(self, candidates: Sequence[Candidate]) -> Relevance:
         scores = [text_score(hit) for hit in self.hits]
         order = sorted(range(len(scores)), key=lambda at: -scores[at])
-        return judge_relevance(self.question, [candidates[at] for at in order], self.statistics)
+        return self._judge_best([candidates[at] for at in order])
+
+    def _judge_best(self, best: Sequence[Candidate]) -> Relevance:
+        return judge_relevance(self.question, best, self.statistics, self.slot_weights)
+
+    @cached_property
+    def _read_candidates(self) -> list[Candidate]:
+        """The candidates that became the hits, with the terms that their texts imply."""
+        return self._add_implied_terms(self.candidates, self.hits)
 
     def _add_implied_terms(
         self, found: Sequence[Candidate], hits: Sequence[Hit]

@@ -51,29 +51,33 @@ def boost_turns(items: Sequence[ScoredCandidate], context: ScoringContext) -> li
     turns = [item for item in items if _is_turn(item.candidate)]
     if not turns:
         return list(items)
+    places = {item.candidate.key: _place(item.candidate) for item in turns}
     found = {item.candidate.key: item for item in items}
-    found |= context.score_more(_neighbours(sort_by_score(turns)[:_MAX_EXTENDED], turns, context))
-    speakers = _named_speakers(
-        context.question, [item.candidate.row["speaker"] for item in found.values()]
-    )
-    places = {key: _place(item.candidate) for key, item in found.items()}
+    best = sort_by_score(turns)[:_MAX_EXTENDED]
+    neighbours = context.score_more(_neighbours(best, places, context))
+    found |= neighbours
+    places |= {key: _place(item.candidate) for key, item in neighbours.items()}
+    speakers = {key: item.candidate.row["speaker"] for key, item in found.items()}
+    named = _named_speakers(context.question, list(speakers.values()))
     scores = _scores_by_place(found, places)
     is_small_talk = _is_small_talk(turns)
     is_about_replies = _TO_ASSISTANT.search(context.question.text) is not None
     boosted: list[ScoredCandidate] = []
     for key, item in found.items():
-        candidate = item.candidate
-        if candidate.row["speaker"] in speakers:
+        speaker = speakers[key]
+        if speaker in named:
             item = boost_score(item, "speaker", SPEAKER_WEIGHT * context.spread)
-        if is_small_talk and _is_turn(candidate):
-            length = min(_length(candidate), _LONGEST_COUNTED)
+        if is_small_talk and key in places:
+            length = min(_length(item.candidate), _LONGEST_COUNTED)
             gain = TURN_LENGTH_WEIGHT * context.spread * log((1 + length) / (1 + _AVERAGE_TURN))
             item = boost_score(item, "telling", gain)
-        if not is_about_replies and (candidate.row["speaker"] or "").lower() in _ASSISTANTS:
+        if speaker and not is_about_replies and speaker.lower() in _ASSISTANTS:
             item = boost_score(item, "reply", REPLY_WEIGHT * context.spread)
-        near = _places_around(places[key]).items()
-        gain = sum(share * scores.get(at, 0.0) for at, share in near)
-        boosted.append(boost_score(item, "neighbours", gain))
+        if place := places.get(key):
+            near = _places_around(place).items()
+            gain = sum(share * scores.get(at, 0.0) for at, share in near)
+            item = boost_score(item, "neighbours", gain)
+        boosted.append(item)
     return boosted
 
 
@@ -96,11 +100,12 @@ def _length(candidate: Candidate) -> int:
 
 
 def _neighbours(
-    best: Sequence[ScoredCandidate], known: Sequence[ScoredCandidate], context: ScoringContext
+    best: Sequence[ScoredCandidate], known: Mapping[Key, Place | None], context: ScoringContext
 ) -> dict[Key, Candidate]:
-    """Return the turns next to the best ones that are not known yet."""
-    wanted = {near for item in best for near in _places_around(_place(item.candidate))}
-    wanted -= {_place(item.candidate) for item in known}
+    """Return the turns next to the best ones, where no turn is known yet."""
+    places = (known[item.candidate.key] for item in best)
+    wanted = {near for place in places if place for near in _places_around(place)}
+    wanted -= set(known.values())
     found: dict[Key, Candidate] = {}
     for kb in sorted({place[0] for place in wanted}):
         found |= context.turns(kb, {place[2:] for place in wanted if place[0] == kb})
@@ -112,10 +117,9 @@ def _scores_by_place(
 ) -> dict[Place, float]:
     """Return the best score at each place of a conversation."""
     scores: dict[Place, float] = {}
-    for key, item in items.items():
-        place = places[key]
+    for key, place in places.items():
         if place is not None:
-            scores[place] = max(item.score, scores.get(place, 0.0))
+            scores[place] = max(items[key].score, scores.get(place, 0.0))
     return scores
 
 
@@ -129,9 +133,7 @@ def _place(candidate: Candidate) -> Place | None:
     return candidate.key[0], row["namespace"], row["session_id"], row["turn"]
 
 
-def _places_around(place: Place | None) -> dict[Place, float]:
-    if place is None:
-        return {}
+def _places_around(place: Place) -> dict[Place, float]:
     kb, namespace, session, turn = place
     return {(kb, namespace, session, turn + at): share for at, share in _NEIGHBOUR_SHARES.items()}
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from memctl.models.vector_math import dot_products, normalize_rows
 from memctl.schema.arrow_tables import VECTOR, vector_rows
-from memctl.store.tables.filter_expressions import Expr, both, col
+from memctl.store.tables.filter_expressions import Expr, both
 from memctl.store.tables.snapshot import ROW, Snapshot
 
 COLUMNS = (
@@ -41,19 +41,17 @@ _KEPT_SEARCHES = 16
 """Keyword searches whose results are kept: every question searches for instructions."""
 
 
-class ColumnValues:
+class ColumnValues(dict[str, list[Any]]):
     """Rows of memories; each column becomes Python values when it is first used."""
 
-    __slots__ = ("_columns", "_table")
-
     def __init__(self, table: pa.Table) -> None:
+        super().__init__()
         self._table = table
-        self._columns: dict[str, list[Any]] = {}
 
-    def __getitem__(self, column: str) -> list[Any]:
-        if column not in self._columns:
-            self._columns[column] = self._table[column].to_pylist()
-        return self._columns[column]
+    def __missing__(self, column: str) -> list[Any]:
+        values: list[Any] = self._table[column].to_pylist()
+        self[column] = values
+        return values
 
 
 class RowView:
@@ -101,17 +99,11 @@ class TableRows:
 
     def with_ids(self, ids: Sequence[str]) -> list[int]:
         """Return the rows with these ids; unknown ids are skipped."""
-        where = both(self._where, col("id").is_in(ids))
-        numbers: list[int] = self._snapshot.scan("memories", where, (ROW,))[ROW].to_pylist()
-        return numbers
+        return self._snapshot.rows_with_ids(ids, self._where)
 
     def turns(self, places: Collection[tuple[str, int]]) -> list[int]:
         """Return the rows of turns, given as session and number."""
-        sessions, turns = (sorted(set(each)) for each in zip(*places, strict=True))
-        where = both(self._where, col("session_id").is_in(sessions) & col("turn").is_in(turns))
-        found = self._snapshot.scan("memories", where, (ROW, "session_id", "turn"))
-        columns = (found[name].to_pylist() for name in found.column_names)
-        return [row for row, *place in zip(*columns, strict=True) if tuple(place) in places]
+        return self._snapshot.rows_of_turns(places, self._where)
 
     def rows(self, numbers: Sequence[int], *, with_vectors: bool) -> pa.Table:
         """Return the rows of these numbers, in this order."""
