@@ -47,7 +47,7 @@ CHANGE_WORDS = lazy_regex(
     r"\b(?:now|new|newly|moved?|moves|changed?|changes|postponed|instead|updated?|raised|increas\w+|"
     r"reduced|lowered|dropped|drop|no longer|any ?more|rescheduled|corrected|correction|delayed|"
     r"brought forward|(?:goes|went|came|is|come|put) (?:up|down)|rises|rose|as of|from now on|"
-    r"since then|replaced|"
+    r"(?:goes|went|gone) from \W?\d+|since then|replaced|"
     r"slips?|slipped|pushed|cancelled|called off|in the end|after all|finally|final|back|stopped?|"
     r"rather than|revised|extended|shifted|upped|taken over|takes over|"
     r"statt|jetzt|nun|nicht mehr|neu|verschoben|doch|erst|ab sofort|steigt|"

@@ -16,6 +16,7 @@ from memctl.search.answering.evidence_parts import (
     has_amount,
     has_reason,
     lacks_difference,
+    lacks_measure,
     lacks_time,
     older_versions,
 )
@@ -342,6 +343,29 @@ def test_what_has_an_amount_is_known(question: str, sentence: str, expected: boo
 
 
 @pytest.mark.parametrize(
+    ("question", "text", "lacks"),
+    [
+        (
+            "What is the dose of the iron tablets in mg?",
+            "Iron was low in April (ferritin 14).",
+            True,
+        ),
+        ("What is the dose of the iron tablets in mg?", "Iron: 200mg after breakfast.", False),
+        ("How much was the stay in pounds?", "It came to £40.", False),
+        ("What did they charge per lime?", "They took £2,950 for the limes.", True),
+        ("What did they charge per lime?", "It was 420 a lime.", False),
+        ("What is the price per node each month?", "1.90 per node and month.", False),
+        ("What is ten per cent of it?", "It is 40.", False),
+        ("Who lives in Bath?", "Ann lives in Bath.", False),
+    ],
+)
+def test_a_value_lacks_the_unit_or_the_thing_it_is_asked_for(
+    question: str, text: str, lacks: bool
+) -> None:
+    assert lacks_measure(text, question) is lacks
+
+
+@pytest.mark.parametrize(
     ("question", "sentence", "lacks"),
     [
         ("By how much was the off-site over budget?", "2025-10-27: off-site 4,000.", True),
@@ -585,9 +609,16 @@ KILN = {
 }
 
 
+DELIVERY = {
+    "jan": "Emergency same-day delivery stays at £85.",
+    "may": "Emergency same-day delivery goes from £85 to £110.",
+}
+
+
 @pytest.mark.parametrize(
     ("states", "question", "start", "months"),
     [
+        (DELIVERY, "How much is emergency same-day delivery?", "As of", ["may", "jan"]),
         (TANKS, "How many tanks do we have?", "As of", ["may", "jan"]),
         (KILN, "When will the kiln be opened?", "As of", ["may", "jan"]),
         (RENT, "How much is the studio rent?", "As of", ["may", "mar"]),
@@ -980,6 +1011,44 @@ def test_a_greeting_is_no_evidence_for_who_says_it(shelf: Shelf, memory_of: Memo
     given = ask(shelf.searcher(), "What is the name of Priya's dog?")
     assert "Biscuit" in given.text
     assert "Morning all" not in given.text
+
+
+def test_a_contact_without_an_address_does_not_say_where_somebody_lives(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    fields = "Job title of Jan Moyle: carer Phone number of Jan Moyle (mobile): 07700 900402"
+    shelf.put([memory_of("card", f"Jan Moyle is with Brook Home Care. {fields}")])
+    assert ask(shelf.searcher(), "Who is Jan Moyle with?").found
+    assert not ask(shelf.searcher(), "Where does Jan Moyle live?").found
+
+
+@pytest.mark.parametrize("form", ["[2026-05-21 15:2{}] {}", "21/05/2026, 15:2{} - {}"])
+def test_the_time_of_a_turn_is_no_part_of_what_was_said(
+    shelf: Shelf, memory_of: MemoryOf, form: str
+) -> None:
+    said = ["Zosia: I told you", "Ros: So proud.", "Cal: The climbing ticket is mine."]
+    turns = [
+        memory_of(str(n), form.format(n, text), type="turn", session_id="s", turn=n, created_at=MAY)
+        for n, text in enumerate(said)
+    ]
+    shelf.put(turns)
+    given = ask(shelf.searcher(), "Whose is the climbing ticket?")
+    assert "Cal: The climbing ticket is mine. [1]" in given.text
+    assert "2026" not in given.text
+    assert not ask(shelf.searcher(), "What was the big news on 21 May 2026?").found
+
+
+def test_a_time_alone_is_no_answer_to_what_happened_with_something(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    shelf.put(
+        [
+            memory_of("cover", "Your cover begins in June 2025.", title="Cutwater"),
+            memory_of("boat", "In June 2025 the boat got new batteries.", title="Log"),
+        ]
+    )
+    given = ask(shelf.searcher(), "What happened with the boat in June 2025?")
+    assert given.text.removeprefix(f"{UNSURE} ").startswith("In June 2025 the boat")
 
 
 VERSIONS = {

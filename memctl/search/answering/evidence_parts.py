@@ -52,6 +52,10 @@ LIST_MARK = r"(?:[-*+•‣◦]|\d{1,3}[.)])"
 """A pattern of what an item of a list begins with."""
 _SPEAKER = r"[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}:"
 _SAID_AT = lazy_regex(rf"^\[(?=[^\]\n]*\d)[^\]\n]{{4,40}}\]\s+(?:(?P<speaker>{_SPEAKER})\s+)?")
+_TIME_BEFORE_SPEAKER = lazy_regex(
+    rf"(?:\[(?=[^\]\n]*\d)[^\]\n]{{4,40}}\]|\d[\d/.,: -]{{6,24}}(?:[ap]m)?\s+-)\s+(?={_SPEAKER}\s)"
+)
+"""When a turn was said, which the turn itself knows."""
 TURN_LABEL = lazy_regex(
     r"(?:\[[^\]\n]{4,40}\]\s+|\d[\d/.,: -]{6,24}(?:[ap]m)?\s+-\s+)?"
     rf"(?:[-*+]\s+)?(?:\*\*|__)?{_SPEAKER}(?:\*\*|__)?\s+"
@@ -92,8 +96,15 @@ def split_parts(hit: Hit) -> list[Part]:
     headers = [found.span() for found in _MAIL_HEADER.finditer(hit.text)]
     return [
         _part(hit, span, is_data=is_data, is_header=any(a <= span[0] < b for a, b in headers))
-        for span in _spans(hit.text)
+        for span in _without_times(hit, _spans(hit.text))
     ]
+
+
+def _without_times(hit: Hit, spans: Iterable[Span]) -> Iterator[Span]:
+    """Leave out when a turn was said: no value that it states, nor a day that it speaks of."""
+    for start, end in spans:
+        time = _TIME_BEFORE_SPEAKER.match(hit.text, start, end) if hit.type == "turn" else None
+        yield (time.end() if time else start), end
 
 
 def quotable_parts(parts: Sequence[Part]) -> list[int]:
@@ -396,6 +407,47 @@ def lacks_difference(sentence: str, question: str) -> bool:
     return (
         _ASKS_DIFFERENCE.search(question) is not None
         and _STATES_DIFFERENCE.search(sentence) is None
+    )
+
+
+_ASKED_UNIT = lazy_regex(
+    r"\bin (mg|g|kg|ml|cl|l|mm|cm|m|km|kw|kwh|v|a|hz|mb|gb|°c|pounds?|euros?|dollars?)\W*\Z",
+    re.IGNORECASE,
+)
+_ASKED_RATE = lazy_regex(r"\bper (?!(?:cent|se)\b)([^\W\d_]+)\b", re.IGNORECASE)
+_RATE = r"\b(?:per|each|apiece|every|rates?|pro|par|je)\b|/"
+_CURRENCY_SIGNS = {"pound": "£", "euro": "€", "dollar": r"\$"}
+
+
+def lacks_measure(text: str, question: str) -> bool:
+    """Return whether a question asks for a value in a unit, or per thing, and a text has none.
+
+    "Per lime" is not answered by what all of them cost.
+    """
+    if unit := _ASKED_UNIT.search(question):
+        name = unit[1].lower()
+        sign = _CURRENCY_SIGNS.get(name.rstrip("s"), r"(?!)")
+        return re.search(rf"(?:\d|\b){re.escape(name)}\b|{sign}", text, re.IGNORECASE) is None
+    if rate := _ASKED_RATE.search(question):
+        return re.search(rf"{_RATE}|\ban? {rate[1]}\b", text, re.IGNORECASE) is None
+    return False
+
+
+_ASKS_WHERE_SOMEBODY_LIVES = lazy_regex(
+    r"\bwhere\b.*\b(?:live|lives|lived|living|resides?)\b|\b(?:home|postal|street) address\b",
+    re.IGNORECASE,
+)
+
+
+_CONTACT_FIELD = lazy_regex(r"\b(?:Phone number|E-mail address|Nickname|Job title|Birthday) of \S")
+
+
+def is_contact_without_address(text: str, question: str) -> bool:
+    """Return whether a question asks where somebody lives, and a contact doesn't tell."""
+    return (
+        _CONTACT_FIELD.search(text) is not None
+        and _ASKS_WHERE_SOMEBODY_LIVES.search(question) is not None
+        and "Address of " not in text
     )
 
 

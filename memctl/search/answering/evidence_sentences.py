@@ -35,10 +35,12 @@ from memctl.search.answering.evidence_parts import (
     has_date,
     has_reason,
     has_relative_time,
+    is_contact_without_address,
     is_of_stated_day,
     is_question,
     is_table_row,
     lacks_difference,
+    lacks_measure,
     lacks_time,
     older_versions,
     quotable_parts,
@@ -47,7 +49,7 @@ from memctl.search.answering.evidence_parts import (
 )
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import MAX_HITS_READ, SearchOutcome
-from memctl.search.query.question import Question, question_language
+from memctl.search.query.question import Question, Slot, question_language
 from memctl.search.query.subject_questions import (
     CONTINUES,
     names_another,
@@ -81,8 +83,9 @@ _YES_NO_QUESTION = lazy_regex(
 )
 _CHOICE_WORD = lazy_regex(r"\b(?:or|oder|ou)\b", re.IGNORECASE)
 """Matches questions that offer two options, of which the answer names one."""
-_MAX_DOUBTFUL_LOG_ODDS = -0.3
-"""Upper limit of the log odds of a sentence that lacks part of the question or only repeats it."""
+_DOUBTFUL_LOG_ODDS, _DOUBTFUL_SHARE = -0.3, 0.05
+"""Where the log odds of a sentence that lacks part of the question or only repeats it end, but for
+a small share of what is above, so that such sentences keep their order."""
 _RESTATING_COVERAGE = 0.7
 """Share of a why-question from which a sentence without a word for a reason only restates it."""
 _MIN_YES_NO_COVERAGE = 0.6
@@ -110,6 +113,14 @@ _STATEMENT_IN_HEADING = lazy_regex(
     re.IGNORECASE,
 )
 _YEAR = lazy_regex(r"\b(?:19|20)\d\d\b")
+_GENERAL_TERMS = frozenset(
+    query_terms(
+        "thing things happen happens happened happening event events do did doing done go going "
+        "went on place take took taken up we i you they else anything everything important main "
+        "passiert geschehen los gemacht passé pasó successo gebeurd"
+    )
+)
+"""Terms that ask for whatever happened."""
 _LABELLED = lazy_regex(r"(?:Birthday|Phone number|Address) of \S")
 """What readers of contacts write."""
 _NUMBERS = lazy_regex(r"\d+(?:[.,:/]\d+)*")
@@ -212,7 +223,9 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 or is_of_another_option
                 or (wants_amount and not has_amount(draft.part.text))
                 or lacks_difference(draft.part.text, question)
-                or lacks_time(draft.hit.text[slice(*draft.quote)], draft.hit, question)
+                or lacks_measure(f"{draft.before}\n{draft.quoted_text}", question)
+                or is_contact_without_address(draft.quoted_text, question)
+                or lacks_time(draft.quoted_text, draft.hit, question)
                 or _is_of_other_time(draft, outcome.question)
                 or (
                     wants_reason
@@ -371,6 +384,11 @@ class CandidateSentence(Struct, frozen=True):
         ):
             return part.start, part.end
         return _quote_span(self.hit, self.parts, self.place)
+
+    @property
+    def quoted_text(self) -> str:
+        """What is quoted."""
+        return self.hit.text[slice(*self.quote)]
 
     @property
     def overlap(self) -> float:
@@ -548,11 +566,27 @@ def _time_weight(own: frozenset[str], near: frozenset[str], question: Question) 
     dates, periods = question.dates, {each.term for each in question.times}
     is_near = any(not near.isdisjoint(slot) for slot in dates) or not near.isdisjoint(periods)
     if asks_what_happened(question.text):
-        return _PERIOD_WEIGHT if is_near else _OTHER_DAY_WEIGHT if dates else 0.0
+        topics = topics_of(question)
+        is_on_topic = not topics or any(not near.isdisjoint(slot) for slot in topics)
+        if is_near:
+            return _PERIOD_WEIGHT if is_on_topic else _NEARBY_DAY_WEIGHT
+        return _OTHER_DAY_WEIGHT if dates else 0.0
     names_it = any(not own.isdisjoint(slot) for slot in dates)
     tells = (names_it and not asks_why(question.text)) or (own and not is_near)
     weight = _NAMED_DAY_WEIGHT if tells else _NEARBY_DAY_WEIGHT
     return weight if is_near else -weight if dates else 0.0
+
+
+def topics_of(question: Question) -> list[Slot]:
+    """Return what a question for what happened names besides the time."""
+    periods = {each.term for each in question.times}
+    return [
+        slot
+        for slot in question.slots
+        if periods.isdisjoint(slot)
+        and slot not in question.dates
+        and _GENERAL_TERMS.isdisjoint(slot)
+    ]
 
 
 def _is_of_another(text: str, found: frozenset[str], question: Question, *, is_row: bool) -> bool:
@@ -599,8 +633,7 @@ def _is_of_other_time(draft: CandidateSentence, question: Question) -> bool:
     years = [each for each in question.times if _YEAR.search(each.text)]
     if not years or not is_of_stated_day(draft.hit):
         return False
-    quoted = draft.hit.text[slice(*draft.quote)]
-    if has_date(quoted) or has_relative_time(quoted):
+    if has_date(draft.quoted_text) or has_relative_time(draft.quoted_text):
         return False
     return draft.near_terms.isdisjoint(each.term for each in years)
 
@@ -711,7 +744,7 @@ def _probability(
     )
     is_doubtful = is_doubtful or draft.answers_subject_question is False
     if is_doubtful or lacks_what_is_asked:
-        value = min(value, _MAX_DOUBTFUL_LOG_ODDS)
+        value = min(value, _DOUBTFUL_LOG_ODDS + _DOUBTFUL_SHARE * (value - _DOUBTFUL_LOG_ODDS))
     return sigmoid(
         value
         + _SAME_QUESTION_WEIGHT * (draft.follows_same_question and not lacks_what_is_asked)

@@ -43,6 +43,7 @@ from memctl.search.answering.evidence_sentences import (
     EvidenceSentence,
     log_odds,
     rank_sentences,
+    topics_of,
 )
 from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite, plain_quote
 from memctl.search.answering.list_answer import list_answer
@@ -431,7 +432,10 @@ def _has_different_state(
     )
     left, right = stated_values(best.text), stated_values(item.text)
     if left and right and (left <= right or right <= left):
-        return False  # one has all values of the other
+        # one has all values of the other; "from 85 to 110" has the earlier one, too
+        is_change = stated_values(earlier.text) < stated_values(later.text)
+        if not (is_change and _states_a_change(later.text, question)):
+            return False
     if not _are_of_one_kind(best.text, item.text):
         return False
     have_values = left and right and left.isdisjoint(right)
@@ -580,14 +584,6 @@ PERIOD_METHOD = "period/1"
 _MAX_EVENTS, _MAX_PER_DOCUMENT = 7, 2
 _MIN_EVENTS = 2
 _PERIOD_CONFIDENCE = 0.75
-_GENERAL_TERMS = frozenset(
-    query_terms(
-        "thing things happen happens happened happening event events do did doing done go going "
-        "went on place take took taken up we i you they else anything everything important main "
-        "passiert geschehen los gemacht passé pasó successo gebeurd"
-    )
-)
-"""Terms that ask for whatever happened."""
 
 
 class _Event(Struct, frozen=True):
@@ -641,14 +637,7 @@ def _asked_period(outcome: SearchOutcome) -> TimeExpression | None:
     if not asks_what_happened(question.text) or len(question.times) != 1:
         return None
     period = question.times[0]
-    others = [
-        slot
-        for slot in question.slots
-        if period.term not in slot
-        and slot not in question.dates
-        and _GENERAL_TERMS.isdisjoint(slot)
-    ]
-    return None if others or period.is_open else period
+    return None if topics_of(question) or period.is_open else period
 
 
 def _events(statements: Sequence[tuple[Hit, Hit]]) -> Iterator[_Event]:
