@@ -217,6 +217,16 @@ def test_two_lists_of_prices_tell_what_is_new(
     )
 
 
+def test_a_new_list_of_prices_is_compared_with_one_that_was_looked_at(
+    base: Any, note: Note
+) -> None:
+    older, newer = price_lists(note, "prices 2024", "prices 2025")
+    base.add(older)
+    assert base.consolidator().run().examined == 1
+    base.add(newer)
+    assert [each.kind for each in base.consolidator().run().insights] == ["change"]
+
+
 def test_lists_of_two_shops_are_no_change(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
