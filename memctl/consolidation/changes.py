@@ -29,9 +29,10 @@ from memctl.consolidation.statements import (
 )
 from memctl.language.sentence_values import CHANGE_WORDS, Value
 from memctl.language.table_amounts import Cells, amount_column, is_number
-from memctl.language.word_lists import words_of_all
+from memctl.language.word_lists import known_names, words_of_all
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
 from memctl.search.answering.extractive_answer import CHANGE_PHRASE
+from memctl.understanding.relation_extraction import PostHolder, post_holders
 
 _MOVE = re.compile(
     r"\b(?:moved?|moves|moving|postponed|put .{0,40}?(?:off|back)|pushed|shift\w*|slip\w*|delay\w*|"
@@ -774,3 +775,61 @@ def _mentions_in_order(series: Sequence[Pair]) -> list[_ValueMention]:
         if not any(each.slot.value.agrees_with(other.slot.value) for other in kept):
             kept.append(each)
     return kept[:1] + kept[1:][-(_MAX_SERIES_LENGTH - 1) :]
+
+
+# --- posts ---------------------------------------------------------------------------------------
+
+_SUCCESSION_STRENGTH = 1.0
+_Held = tuple[Statement, PostHolder]
+
+
+def find_successions(found: Sequence[Statement], _: StemWeights) -> list[Finding]:
+    """Return the posts and tasks that somebody else has got, where it is sure that it is one."""
+    by_post: dict[tuple[str, frozenset[str]], list[_Held]] = defaultdict(list)
+    for each in found:
+        if each.is_dated and not (each.is_row or each.topic):
+            for holder in post_holders(each.text):
+                by_post[each.memory.namespace, holder.post].append((each, holder))
+    findings = []
+    for held in by_post.values():
+        held.sort(key=lambda item: item[0].day)
+        series = _successors(held)
+        if len(series) > 1:
+            findings.append(_succession_finding(series))
+    return findings
+
+
+def _successors(held: Sequence[_Held]) -> list[_Held]:
+    """Return who had a post, one after another; nobody where several have it at one time."""
+    series: list[_Held] = []
+    for each, holder in held:
+        if not series or _is_successor((each, holder), series[-1]):
+            series.append((each, holder))
+        elif series[-1][1].name.split()[0] not in holder.name.split():
+            return []
+    return series
+
+
+def _is_successor(later: _Held, earlier: _Held) -> bool:
+    """Return whether a person surely has got the post of another one."""
+    if not earlier[0].precedes(later[0]) or not later[1].succeeds(earlier[1]):
+        return False
+    if later[1].former:
+        return True
+    given = known_names().given
+    return all(item[1].name.split()[0] in given for item in (earlier, later))
+
+
+def _succession_finding(series: Sequence[_Held]) -> Finding:
+    names = " to ".join(holder.name for _, holder in series)
+    when = insight_wording.day_after_day([each.day for each, _ in series])
+    last = series[-1][1]
+    return Finding(
+        kind="change",
+        title=last.words,
+        headline=f"“{insight_wording.capitalise(last.words)}”: {CHANGE_PHRASE} {names} ({when}).",
+        evidence=tuple(each for each, _ in series),
+        about=" ".join(["post", *sorted(last.post)]),
+        strength=_SUCCESSION_STRENGTH,
+        values=tuple(holder.name for _, holder in series),
+    )

@@ -350,6 +350,25 @@ def test_a_value_that_a_sentence_says_was_another_one_is_a_change(
     assert "(may.md, 2 May 2023); " in text
 
 
+def test_a_post_that_somebody_else_has_got_is_a_change(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    held = fact(note, "Our contact at the bank is Marek Holt.", "2024-01-15", "a.md")
+    new = fact(note, "Ida takes over from Marek as our contact at the bank.", "2024-05-02", "b.md")
+    text = insights_of(held, new)["change"]
+    days = "15 January → 2 May 2024"
+    assert text.startswith(f"“Contact at the bank”: went from Marek Holt to Ida ({days}). ")
+
+
+def test_a_post_that_several_have_at_a_time_has_not_changed(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    texts = ("Waiter: Peter", "Waiter: Maria", "New waiter: Sarah")
+    days = ("2024-01-15", "2024-01-15", "2024-05-02")
+    notes = [fact(note, text, day, f"{text}.md") for text, day in zip(texts, days, strict=True)]
+    assert "change" not in insights_of(*notes)
+
+
 def test_what_one_sentence_says_by_itself_is_no_insight(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
