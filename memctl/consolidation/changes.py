@@ -63,6 +63,12 @@ _RESCHEDULED = re.compile(
 """Stands before the first of two days that are an old and a new one, not a span of time."""
 CONDITION = re.compile(r"\b(?:if|unless|wenn|falls|sofern)\b[^.;:!?]*$", re.IGNORECASE)
 """Stands before what only holds on a condition."""
+_FROM_DAY = re.compile(
+    r"\b(?:from|as of|since|effective|starting|ab|seit|à partir du|dès le|desde el|a partir del|"
+    r"dal)\s+(?:the\s+)?$",
+    re.IGNORECASE,
+)
+"""Stands before the day from which something else that a sentence says holds."""
 _IS_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _BEFORE = re.compile(
     r"\W{0,2}(?:before|previously|until now|so far|vorher|bisher|avant|antes|prima)\b", re.I
@@ -412,6 +418,8 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
                 continue
             if _is_supposed(first, mine) or _is_supposed(second, theirs):
                 continue
+            if _has_value_from(first, mine) and _has_value_from(second, theirs):
+                continue
             if first.is_row and _column(first, mine) != _column(second, theirs):
                 continue
             head = mine.near & theirs.near
@@ -442,6 +450,15 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
 def _is_supposed(statement: Statement, slot: Slot) -> bool:
     """Return whether a value only holds on a condition: "if you bill 200 days it's 248"."""
     return CONDITION.search(statement.text, 0, slot.value.start) is not None
+
+
+def _has_value_from(statement: Statement, slot: Slot) -> bool:
+    """Return whether a day is only the one from which an amount of money holds."""
+    return (
+        slot.value.kind == "date"
+        and _FROM_DAY.search(statement.text, 0, slot.value.start) is not None
+        and any(other.value.kind in ("money", "percent") for other in statement.slots)
+    )
 
 
 def _column(row: Statement, slot: Slot) -> str:
@@ -525,6 +542,79 @@ def _comparable(first: Slot, second: Slot, bare: float = _MIN_BARE_NUMBER) -> bo
     return min(x, y) > 0 and max(x, y) / min(x, y) <= _MAX_RATIO
 
 
+# --- two statements of one conversation ----------------------------------------------------------
+
+_NEW_DAY = re.compile(
+    r"\b(?:new (?:date|day|slot|appointment)|postponed|put (?:\w+ )?(?:off|back)|"
+    r"(?:moved|pushed|slip\w*|shifted) (?:\w+ )?(?:back )?to|delay(?:s|ed)?|rescheduled|"
+    r"brought forward|neuer termin|verschoben|nouvelle date|repouss\w+|nueva fecha|aplazad\w+|"
+    r"nuova data|rinviat\w+)\b",
+    re.IGNORECASE,
+)
+"""Says that a day is another one now."""
+_REGRET = re.compile(
+    r"\b(?:unfortunately|sorry|afraid|apologi\w+|regret\w*|leider|malheureusement|désolée?|"
+    r"lamentablemente|purtroppo|helaas)\b",
+    re.IGNORECASE,
+)
+_DAY_OF_MONTH = re.compile(
+    r"\bthe (?P<day>[0-3]?\d)(?:st|nd|rd|th)"
+    r"(?=\s*(?:[.,;:!?)]|$|(?:and|at|from|in|instead|now)\b))",
+    re.IGNORECASE,
+)
+_RESCHEDULED_LOG_ODDS = 0.3
+
+
+def rescheduled_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
+    """Yield the days that a chat or an exchange of mails moved.
+
+    "New date is the 27th" moves the day that was spoken of before in the same conversation, if it
+    is the only one that was still ahead.
+    """
+    threads: dict[tuple[str, str], list[Statement]] = defaultdict(list)
+    for each in found:
+        if each.thread and each.is_dated and not each.is_question:
+            threads[each.memory.namespace, each.thread].append(each)
+    for said in threads.values():
+        said.sort(key=lambda each: each.day)
+        for place, later in enumerate(said):
+            is_new = _NEW_DAY.search(later.quote) or (
+                later.memory.turn is None and _REGRET.search(later.quote)
+            )
+            slot = _planned_slot(later) if is_new else None
+            if slot is None:
+                continue
+            day = _day_of(slot.value, later)
+            before = [
+                (each, own, planned)
+                for each in said[:place]
+                for own in each.slots
+                if each.day < later.day
+                and not _CALLED_OFF.search(each.text)
+                and (planned := _day_of(own.value, each))
+                and later.day <= planned
+            ]
+            if len({planned for *_, planned in before}) == 1 and before[-1][-1] != day:
+                earlier, own, _ = before[-1]
+                difference = Difference(own, slot, frozenset())
+                yield Pair(earlier, later, difference, _RESCHEDULED_LOG_ODDS)
+
+
+def _planned_slot(statement: Statement) -> Slot | None:
+    """Return the only day ahead that a statement names, be it without its month."""
+    planned = [slot for slot in statement.slots if _day_of(slot.value, statement)]
+    if planned:
+        return planned[0] if len(planned) == 1 else None
+    named = list(_DAY_OF_MONTH.finditer(statement.text))
+    if len(named) != 1:
+        return None
+    number = int(named[0]["day"])
+    month = (statement.day.month - (number >= statement.day.day)) % 12 + 1
+    reading = (None, month, number)
+    value = Value("date", (reading,), "", *named[0].span(), named[0].group())
+    return Slot(value, frozenset())
+
+
 # --- series --------------------------------------------------------------------------------------
 
 _MIN_SCORE = -0.9
@@ -550,7 +640,11 @@ def find_changes(statements: Sequence[Statement], weights: StemWeights) -> list[
     distilled = {each.document for each in statements if each.is_kept}
     pairs = [
         pair
-        for pair in [*stated_pairs(statements), *differing_pairs(statements, weights)]
+        for pair in [
+            *stated_pairs(statements),
+            *rescheduled_pairs(statements),
+            *differing_pairs(statements, weights),
+        ]
         if (
             pair.is_stated
             or pair.earlier.is_kept

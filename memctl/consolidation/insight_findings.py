@@ -103,7 +103,7 @@ def phrase(
         key=lambda item: item[1],
     )
     if not said:
-        return statements[0].memory.title or "it"
+        return insight_wording.subject(statements[0].memory.title) or "it"
     if " " in said or weights.is_name(said.lower()):
         return said
     return (

@@ -126,6 +126,8 @@ class Statement(Struct, frozen=True, dict=True):
     """Stems of its quote."""
     titles: frozenset[str] = frozenset()
     """Stems of its titles, and of who says it."""
+    thread: str = ""
+    """The chat that it is from, or the subject of its mail without "Re:"; "" if neither."""
 
     @cached_property
     def context(self) -> frozenset[str]:
@@ -338,9 +340,12 @@ def _statement(
     whole = insight_wording.quotable(memory.text[slice(*quote)])
     above = (memory.title, memory.heading, speaker) if memory.turn is None else ()
     titles = _stems(" ".join(above), document.language)
+    thread = insight_wording.subject(memory.title).casefold() if document.sender else ""
+    if memory.turn is not None:
+        thread = memory.document_id or ""
     return Statement(
         owner, plain, speaker, day, is_dated, words, stems, slots, document.topic,
-        whole, _stems(whole, document.language) | stems, titles,
+        whole, _stems(whole, document.language) | stems, titles, thread,
     )  # fmt: skip
 
 

@@ -463,6 +463,43 @@ def test_two_visits_are_no_change_unless_the_first_is_called_off(
     assert "change" not in insights_of(first, second)
 
 
+def chat(note: Note, *turns: tuple[str, str]) -> list[Memory]:
+    """The turns of one chat, each with its day."""
+    return [
+        replace(note(f"Ann: {text}", day, "chat.txt"), id=f"m_{n}", turn=n, speaker="Ann")
+        for n, (day, text) in enumerate(turns)
+    ]
+
+
+def test_a_new_day_in_a_chat_moves_the_only_one_that_was_ahead(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    had = ("2025-02-10", "He has his date for the knee: Thursday 6 March, at the clinic.")
+    new = ("2025-03-03", "He has a fever, so they sent him home. New date is the 27th.")
+    assert "went from 6 March to the 27th" in insights_of(*chat(note, had, new))["change"]
+
+
+def test_a_new_day_in_a_chat_of_two_plans_may_be_of_either(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    had = ("2025-02-10", "He has his date for the knee: Thursday 6 March, at the clinic.")
+    other = ("2025-02-12", "The boiler gets its service on 20 March.")
+    new = ("2025-03-03", "He has a fever, so they sent him home. New date is the 27th.")
+    assert "change" not in insights_of(*chat(note, had, other, new))
+
+
+def test_days_from_which_prices_hold_are_no_day_that_moved(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    old = fact(note, "From 1 March 2026 a leech costs £9.95.", "2026-02-12", "a.md")
+    new = fact(
+        note, "New price: £10.60 per leech from 14 September 2026.", "2026-02-20", "b.md"
+    )  # fmt: skip
+    text = insights_of(old, new)["change"]
+    assert "went from £9.95 to £10.60" in text
+    assert "went from 1 March" not in text
+
+
 def test_a_visit_that_was_called_off_has_moved(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
@@ -528,6 +565,17 @@ def test_what_stems_weigh_together_does_not_depend_on_their_order() -> None:
     stems = ("cellar", "flood", "estuari", "gale", "morn")
     weights = StemWeights(())
     assert len({weights.sum(order) for order in permutations(stems)}) == 1
+
+
+def test_who_only_tells_that_somebody_is_married_is_not_connected(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    found = insights_of(
+        note("The meeting was chaired by Ned Astley.", "2024-01-02", "minutes.md"),
+        note("The keys for the hall came from Lynne Parry.", "2024-01-03", "keys.md"),
+        fact(note, "Lynne told me he is married to Ned Astley's cousin.", "2024-02-03", "diary.md"),
+    )
+    assert "connection" not in found
 
 
 def test_whose_aunt_somebody_is_may_be_said_by_a_pronoun(
