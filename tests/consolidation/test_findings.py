@@ -299,6 +299,38 @@ def test_a_day_that_passed_without_a_word_is_overdue(
     assert "31 July 2024 has passed with no later word on it (as of 12 September 2024)" in text
 
 
+def test_days_count_as_of_what_is_said_and_not_of_the_properties_of_files(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    exported = replace(note("Terms of the hall.", "2025-03-01", "terms.pdf"), doc_type="pdf")
+    said = insights_of(*insurance_of_a_van(note, "2024-07-20"), exported)
+    assert "31 July 2024 is coming up (as of 20 July 2024)" in said["deadline"]
+
+
+def test_a_deadline_of_nothing_is_not_told(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    assert insights_of(fact(note, "Due 28 September 2024.", "2024-09-12", "a.md")) == {}
+
+
+def test_who_did_not_come_is_overdue(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    text = insights_of(
+        fact(
+            note, "Barry Noakes was to inspect the winches on Wednesday.", "2024-04-20", "april.md"
+        ),
+        fact(
+            note,
+            "Winches: Barry did not come, he didn't show in May either.",
+            "2024-06-14",
+            "june.md",
+        ),
+        note("The invoice for the chipper went to Barry Noakes.", "2024-03-01", "march.md"),
+    )["overdue"]
+    assert "was spoken of on 20 April 2024 and is still open on 14 June 2024" in text
+
+
 def test_a_day_that_a_later_note_tells_of_is_not_overdue(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
