@@ -187,6 +187,33 @@ PRICES = (
 )
 
 
+def invoices_with(note: Note, rates: str) -> Memory:
+    """A table of invoices, one a month, with the rate of each."""
+    jobs = ("opera rigging", "conference sound", "choir microphones", "circus winches",
+            "lecture projector", "ballet floor")  # fmt: skip
+    lines = [
+        f"date: 2024-0{month}-01; client: Harrow Hall; what: {job}; rate: {rate}"
+        for month, (job, rate) in enumerate(zip(jobs, rates.split(), strict=False), 1)
+    ]
+    table = note("\n".join(lines), "2024-09-30", "invoices.csv")
+    return replace(table, row=1, title="Invoices")
+
+
+def test_a_rate_that_went_up_in_a_table_is_a_change(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    text = insights_of(invoices_with(note, "230 230 245 245 245 260"))["change"]
+    days = "1 January → 1 March → 1 June 2024"
+    assert text.startswith(f"Invoices: rate of Harrow Hall went from 230 to 245 to 260 ({days}). ")
+
+
+@pytest.mark.parametrize("rates", ["230 245 260", "230 245 230 245", "0 0 245 245"])
+def test_rates_of_different_jobs_are_no_change(
+    insights_of: Callable[..., dict[str, str]], note: Note, rates: str
+) -> None:
+    assert "change" not in insights_of(invoices_with(note, rates))
+
+
 def price_lists(note: Note, one: str, other: str) -> list[Memory]:
     """Two lists with titles, of which the second has other prices, a new and a missing entry."""
     texts = (
