@@ -275,6 +275,18 @@ def test_what_happens_on_three_days_is_told_with_what_is_the_same(
     assert "each time with “dimmer rack” and “fog machine”. " in text
 
 
+def test_what_may_happen_again_has_not_happened(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    texts = (
+        ("The dimmer rack tripped when the fog machine came on.", "2024-01-15"),
+        ("The dimmer rack tripped in scene three, fog machine running.", "2024-03-09"),
+        ("Without the fog machine we can try the dimmer rack again.", "2024-05-18"),
+    )
+    found = insights_of(*(fact(note, said, day, f"{day}.md") for said, day in texts))
+    assert "recurring" not in found
+
+
 def test_what_was_promised_and_is_still_missing_is_overdue_until_it_comes(
     insights_of: Callable[..., dict[str, str]], base: Any, note: Note
 ) -> None:
