@@ -56,7 +56,8 @@ _FORMS_OF_ADDRESS = word_set(
     "mr mrs ms miss dr prof sir madam frau herr herrn monsieur madame señor señora signor signora"
 )
 _RELATIVE_WORD = re.compile(rf"\b{_RELATIVE}\b", re.IGNORECASE)
-_APART = re.compile(r"[.;:!?\[\]|]")
+_APART = re.compile(r"[.;:!?\[\]|]|\b(?:he|she|they)(?:['’](?:s|re|d))?\s", re.IGNORECASE)
+"""Between two names: the second one is tied to somebody else."""
 _FAR = 80
 """Characters to a name from what ties it to another one."""
 _MOST_DOCUMENTS = 0.25

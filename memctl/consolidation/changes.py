@@ -29,9 +29,10 @@ from memctl.consolidation.statements import (
 )
 from memctl.language.sentence_values import CHANGE_WORDS, Value
 from memctl.language.table_amounts import Cells, amount_column, is_number
-from memctl.language.word_lists import words_of_all
+from memctl.language.word_lists import known_names, words_of_all
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
 from memctl.search.answering.extractive_answer import CHANGE_PHRASE
+from memctl.understanding.relation_extraction import PostHolder, post_holders
 
 _MOVE = re.compile(
     r"\b(?:moved?|moves|moving|postponed|put .{0,40}?(?:off|back)|pushed|shift\w*|slip\w*|delay\w*|"
@@ -62,6 +63,12 @@ _RESCHEDULED = re.compile(
 """Stands before the first of two days that are an old and a new one, not a span of time."""
 CONDITION = re.compile(r"\b(?:if|unless|wenn|falls|sofern)\b[^.;:!?]*$", re.IGNORECASE)
 """Stands before what only holds on a condition."""
+_FROM_DAY = re.compile(
+    r"\b(?:from|as of|since|effective|starting|ab|seit|à partir du|dès le|desde el|a partir del|"
+    r"dal)\s+(?:the\s+)?$",
+    re.IGNORECASE,
+)
+"""Stands before the day from which something else that a sentence says holds."""
 _IS_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _BEFORE = re.compile(
     r"\W{0,2}(?:before|previously|until now|so far|vorher|bisher|avant|antes|prima)\b", re.I
@@ -411,6 +418,8 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
                 continue
             if _is_supposed(first, mine) or _is_supposed(second, theirs):
                 continue
+            if _has_value_from(first, mine) and _has_value_from(second, theirs):
+                continue
             if first.is_row and _column(first, mine) != _column(second, theirs):
                 continue
             head = mine.near & theirs.near
@@ -441,6 +450,15 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
 def _is_supposed(statement: Statement, slot: Slot) -> bool:
     """Return whether a value only holds on a condition: "if you bill 200 days it's 248"."""
     return CONDITION.search(statement.text, 0, slot.value.start) is not None
+
+
+def _has_value_from(statement: Statement, slot: Slot) -> bool:
+    """Return whether a day is only the one from which an amount of money holds."""
+    return (
+        slot.value.kind == "date"
+        and _FROM_DAY.search(statement.text, 0, slot.value.start) is not None
+        and any(other.value.kind in ("money", "percent") for other in statement.slots)
+    )
 
 
 def _column(row: Statement, slot: Slot) -> str:
@@ -524,6 +542,79 @@ def _comparable(first: Slot, second: Slot, bare: float = _MIN_BARE_NUMBER) -> bo
     return min(x, y) > 0 and max(x, y) / min(x, y) <= _MAX_RATIO
 
 
+# --- two statements of one conversation ----------------------------------------------------------
+
+_NEW_DAY = re.compile(
+    r"\b(?:new (?:date|day|slot|appointment)|postponed|put (?:\w+ )?(?:off|back)|"
+    r"(?:moved|pushed|slip\w*|shifted) (?:\w+ )?(?:back )?to|delay(?:s|ed)?|rescheduled|"
+    r"brought forward|neuer termin|verschoben|nouvelle date|repouss\w+|nueva fecha|aplazad\w+|"
+    r"nuova data|rinviat\w+)\b",
+    re.IGNORECASE,
+)
+"""Says that a day is another one now."""
+_REGRET = re.compile(
+    r"\b(?:unfortunately|sorry|afraid|apologi\w+|regret\w*|leider|malheureusement|désolée?|"
+    r"lamentablemente|purtroppo|helaas)\b",
+    re.IGNORECASE,
+)
+_DAY_OF_MONTH = re.compile(
+    r"\bthe (?P<day>[0-3]?\d)(?:st|nd|rd|th)"
+    r"(?=\s*(?:[.,;:!?)]|$|(?:and|at|from|in|instead|now)\b))",
+    re.IGNORECASE,
+)
+_RESCHEDULED_LOG_ODDS = 0.3
+
+
+def rescheduled_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
+    """Yield the days that a chat or an exchange of mails moved.
+
+    "New date is the 27th" moves the day that was spoken of before in the same conversation, if it
+    is the only one that was still ahead.
+    """
+    threads: dict[tuple[str, str], list[Statement]] = defaultdict(list)
+    for each in found:
+        if each.thread and each.is_dated and not each.is_question:
+            threads[each.memory.namespace, each.thread].append(each)
+    for said in threads.values():
+        said.sort(key=lambda each: each.day)
+        for place, later in enumerate(said):
+            is_new = _NEW_DAY.search(later.quote) or (
+                later.memory.turn is None and _REGRET.search(later.quote)
+            )
+            slot = _planned_slot(later) if is_new else None
+            if slot is None:
+                continue
+            day = _day_of(slot.value, later)
+            before = [
+                (each, own, planned)
+                for each in said[:place]
+                for own in each.slots
+                if each.day < later.day
+                and not _CALLED_OFF.search(each.text)
+                and (planned := _day_of(own.value, each))
+                and later.day <= planned
+            ]
+            if len({planned for *_, planned in before}) == 1 and before[-1][-1] != day:
+                earlier, own, _ = before[-1]
+                difference = Difference(own, slot, frozenset())
+                yield Pair(earlier, later, difference, _RESCHEDULED_LOG_ODDS)
+
+
+def _planned_slot(statement: Statement) -> Slot | None:
+    """Return the only day ahead that a statement names, be it without its month."""
+    planned = [slot for slot in statement.slots if _day_of(slot.value, statement)]
+    if planned:
+        return planned[0] if len(planned) == 1 else None
+    named = list(_DAY_OF_MONTH.finditer(statement.text))
+    if len(named) != 1:
+        return None
+    number = int(named[0]["day"])
+    month = (statement.day.month - (number >= statement.day.day)) % 12 + 1
+    reading = (None, month, number)
+    value = Value("date", (reading,), "", *named[0].span(), named[0].group())
+    return Slot(value, frozenset())
+
+
 # --- series --------------------------------------------------------------------------------------
 
 _MIN_SCORE = -0.9
@@ -549,7 +640,11 @@ def find_changes(statements: Sequence[Statement], weights: StemWeights) -> list[
     distilled = {each.document for each in statements if each.is_kept}
     pairs = [
         pair
-        for pair in [*stated_pairs(statements), *differing_pairs(statements, weights)]
+        for pair in [
+            *stated_pairs(statements),
+            *rescheduled_pairs(statements),
+            *differing_pairs(statements, weights),
+        ]
         if (
             pair.is_stated
             or pair.earlier.is_kept
@@ -774,3 +869,61 @@ def _mentions_in_order(series: Sequence[Pair]) -> list[_ValueMention]:
         if not any(each.slot.value.agrees_with(other.slot.value) for other in kept):
             kept.append(each)
     return kept[:1] + kept[1:][-(_MAX_SERIES_LENGTH - 1) :]
+
+
+# --- posts ---------------------------------------------------------------------------------------
+
+_SUCCESSION_STRENGTH = 1.0
+_Held = tuple[Statement, PostHolder]
+
+
+def find_successions(found: Sequence[Statement], _: StemWeights) -> list[Finding]:
+    """Return the posts and tasks that somebody else has got, where it is sure that it is one."""
+    by_post: dict[tuple[str, frozenset[str]], list[_Held]] = defaultdict(list)
+    for each in found:
+        if each.is_dated and not (each.is_row or each.topic):
+            for holder in post_holders(each.text):
+                by_post[each.memory.namespace, holder.post].append((each, holder))
+    findings = []
+    for held in by_post.values():
+        held.sort(key=lambda item: item[0].day)
+        series = _successors(held)
+        if len(series) > 1:
+            findings.append(_succession_finding(series))
+    return findings
+
+
+def _successors(held: Sequence[_Held]) -> list[_Held]:
+    """Return who had a post, one after another; nobody where several have it at one time."""
+    series: list[_Held] = []
+    for each, holder in held:
+        if not series or _is_successor((each, holder), series[-1]):
+            series.append((each, holder))
+        elif series[-1][1].name.split()[0] not in holder.name.split():
+            return []
+    return series
+
+
+def _is_successor(later: _Held, earlier: _Held) -> bool:
+    """Return whether a person surely has got the post of another one."""
+    if not earlier[0].precedes(later[0]) or not later[1].succeeds(earlier[1]):
+        return False
+    if later[1].former:
+        return True
+    given = known_names().given
+    return all(item[1].name.split()[0] in given for item in (earlier, later))
+
+
+def _succession_finding(series: Sequence[_Held]) -> Finding:
+    names = " to ".join(holder.name for _, holder in series)
+    when = insight_wording.day_after_day([each.day for each, _ in series])
+    last = series[-1][1]
+    return Finding(
+        kind="change",
+        title=last.words,
+        headline=f"“{insight_wording.capitalise(last.words)}”: {CHANGE_PHRASE} {names} ({when}).",
+        evidence=tuple(each for each, _ in series),
+        about=" ".join(["post", *sorted(last.post)]),
+        strength=_SUCCESSION_STRENGTH,
+        values=tuple(holder.name for _, holder in series),
+    )

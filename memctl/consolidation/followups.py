@@ -12,6 +12,7 @@ from memctl.consolidation.changes import CONDITION, stated_pairs
 from memctl.consolidation.insight_findings import Finding, part_around, phrase
 from memctl.consolidation.statements import Statement, StemWeights, at_noon, newest_day, relatedness
 from memctl.language.date_mentions import DateSpan, date_spans
+from memctl.language.term_analysis import terms
 
 _DUE = re.compile(
     r"\b(?:by|due|until|till|deadline|expires?|runs? out|valid|renew\w*|promised?|"
@@ -24,7 +25,7 @@ _PROMISED = re.compile(
     r"\b(?:will|promised?|by|due|shall|going to|gonna|asked?|ordered|applied|booked|"
     r"expect\w*|to do|"
     r"todo|should|waiting|agreed|deadline|next (?:week|month|year)|tomorrow|soon|wants?|needs?|"
-    r"must|says? (?:he|she|they)|"
+    r"(?:was|were) (?:supposed |meant )?to|must|says? (?:he|she|they)|"
     r"wird|soll|bis|versprochen|bestellt|doit|commandé|debe|pedido|deve|ordinato)\b|"
     r"\[ \]|['’]ll\b",
     re.IGNORECASE,
@@ -34,7 +35,8 @@ _OPEN = re.compile(
     r"to|on)|"
     r"not yet|yet to|never (?:came|arrived|answered|sent|paid|happened|did|heard)|"
     r"no (?:reply|answer|sign|word|news)|not done|undone|"
-    r"(?:hasn|haven|didn)['’]?t .{0,50}\b(?:yet|called|come|sent|had|seen|done|been)|"
+    r"(?:hasn|haven|didn)['’]?t .{0,50}\b(?:yet|called|come|sent|had|seen|done|been|"
+    r"show|turn(?:ed)? up|arrive|appear|answer|reply|pay|finish)|"
     r"overdue|outstanding|unpaid|chas(?:e|ed|ing)|reminder|forgot\w*|"
     r"(?:nobody|not|nothing|never) (?:has |have |been )?(?:heard|called|so far|from|received)|"
     r"any (?:sign|news|word)|half done|"
@@ -59,12 +61,15 @@ _OF_ONE_THING = 0.55
 around them counts half."""
 _LEAST_OWN = 0.45
 """That of what is in both themselves."""
-_LEAST_RELATED = 2.0
-"""Of a promise and what is missing: pairs that only share their words are less related."""
+_LEAST_RELATED, _LEAST_RELATED_OF_NAMES = 2.0, 1.5
+"""Of a promise and what is missing: pairs that only share their words are less related.  The
+second holds where they share who it is about and what."""
 _MOST_ASKED = 100
 """Pairs of which the reading model is asked."""
 _MIN_RELATIVE_NEARNESS = 0.8
 """Share of what ties a promise to what is missing that must tie what is done to it."""
+_FEWEST_OWN_STEMS = 2
+"""Of a deadline, besides what says that it is one: "due 28 September" says of nothing."""
 _CLAUSE_END = re.compile(r"[.;](?=\s)")
 _MOST_BEFORE = 60
 """Characters between a word such as "by" and the day."""
@@ -127,7 +132,9 @@ def _missing_promises(
         if not any(_is_promise(p) for p in reminders):
             continue
         asked += 1
-        if asked > _MOST_ASKED or relatedness(near, each) < _LEAST_RELATED:
+        names_who = any(map(weights.is_name, shared)) and not all(map(weights.is_name, shared))
+        least = _LEAST_RELATED_OF_NAMES if names_who else _LEAST_RELATED
+        if asked > _MOST_ASKED or relatedness(near, each) < least:
             continue
         again = [f for f in later if f.is_dated and _OPEN.search(f.text)]
         last = (again or [each])[-1]
@@ -212,10 +219,15 @@ def _due(
         has_passed = day < today
         if has_passed and not _is_limit(each.text[: span.start]):
             continue
+        if (
+            len(each.stems - frozenset(terms(" ".join(_DUE.findall(each.text)))))
+            < _FEWEST_OWN_STEMS
+        ):
+            continue
         later = [f for f in _statements_about(each, holders, weights) if f.day > each.day]
         if later or _is_named_later(day, each, everything) or _is_put_off(day, each, statements):
             continue
-        title = part_around(each.text, each.text[span.start : span.end])
+        title = part_around(each.text, each.text[span.start : span.end]).rstrip(".")
         when = insight_wording.day(day)
         said = "is coming up" if day > today else "is today"
         said = "has passed with no later word on it" if has_passed else said
@@ -277,9 +289,9 @@ def _statements_about(
             continue
         if other.text == statement.text:
             continue
-        own = weights.sum(
-            stem for stem in statement.stems & other.stems if not weights.is_name(stem)
-        )
+        shared = statement.stems & other.stems
+        names = set(filter(weights.is_name, shared))
+        own = weights.sum(shared - names) + (0.5 * weights.sum(names) if shared - names else 0.0)
         if own >= _LEAST_OWN * weights.rare and (
             weights.shared_weight(statement, other) >= _OF_ONE_THING * weights.rare
         ):

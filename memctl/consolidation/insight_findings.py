@@ -103,7 +103,7 @@ def phrase(
         key=lambda item: item[1],
     )
     if not said:
-        return statements[0].memory.title or "it"
+        return insight_wording.subject(statements[0].memory.title) or "it"
     if " " in said or weights.is_name(said.lower()):
         return said
     return (
@@ -115,22 +115,22 @@ def part_around(text: str, words: str) -> str:
     """Return the part of a sentence that has some words, all of it where the part says no more."""
     if words not in text:
         return insight_wording.shorten_title(text)
-    part = _part_with(text, words)
+    part = _part_with(text, words, _LONGEST_WHOLE_PART)
     rest = _LETTERS.findall(part.replace(words, " "))
     return part if len(rest) >= _FEWEST_BESIDE else insight_wording.shorten_title(text)
 
 
-def _part_with(text: str, word: str) -> str:
+def _part_with(text: str, word: str, longest: int = 60) -> str:
     """Return the part of a sentence that has a word, up to a comma or the like on each side."""
     at = text.index(word)
     start = max((match.end() for match in _BREAK.finditer(text, 0, at)), default=0)
     stop = _BREAK.search(text, at + len(word))
     words = insight_wording.quotable(text[start : stop.start() if stop else len(text)])
-    if len(words) <= _LONGEST_PART:
+    if len(words) <= longest:
         return words
     at = words.find(word)
-    start = 0 if at < _LONGEST_PART // 2 else words.find(" ", at - _LONGEST_PART // 2) + 1
-    return words[start : start + _LONGEST_PART].rpartition(" ")[0]
+    start = 0 if at < longest // 2 else words.find(" ", at - longest // 2) + 1
+    return words[start : start + longest].rpartition(" ")[0]
 
 
 def phrases(
@@ -152,7 +152,7 @@ def phrases(
     return chosen
 
 
-_LONGEST_PART = 60
+_LONGEST_WHOLE_PART = 90
 _FEWEST_BESIDE = 2
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _BREAK = re.compile(r"[.,;:!?](?=\s|$)|\s[-–—→]\s|\n|[()]")

@@ -11,6 +11,7 @@ from memctl.records import Memory, shown_source_name
 
 _MARKUP = re.compile(r"^(?:\s*(?:[-*+•]|\d{1,3}[.)]|>+|\[[ xX]\])\s+)+|\*\*|__|`")
 _WIKILINK = re.compile(r"\[\[(?:[^\]|]*\|)?([^\]]*)\]\]|\[([^\]]*)\]\([^)]*\)")
+_REPLY = re.compile(r"^(?:(?:re|aw|antw|sv|fwd?|wg|tr|rv)\s*:\s*)+", re.IGNORECASE)
 _LONGEST_QUOTE, _LONGEST_TITLE = 240, 90
 
 
@@ -61,6 +62,11 @@ def _cut(line: str, most: int) -> str:
     if len(line) <= most:
         return line
     return line[:most].rsplit(" ", 1)[0].rstrip(",;:") + " …"
+
+
+def subject(title: str) -> str:
+    """The subject of a mail without "Re:"; any other title as it is."""
+    return _REPLY.sub("", title)
 
 
 def quote(sentence: str) -> str:

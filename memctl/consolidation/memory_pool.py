@@ -1,9 +1,9 @@
 """What consolidation looks at: the memories worth connecting, with the rare things they mention.
 
-Worth connecting are gists, distilled and stated memories, and the passage of a document that is
-only one passage long.  Passages of longer documents are represented by the document's gist; turns
-of a conversation and rows of a table by what was distilled from them, since "see you then" and
-"yes, 12" connect everything with everything.  Insights are never consolidated again.
+Worth connecting are gists, distilled and stated memories, and the passage of a document or table
+that is only one passage long.  Passages of longer ones are represented by the document's gist;
+turns of a conversation by what was distilled from them, since "see you then" connects everything
+with everything.  Insights are never consolidated again.
 
 All of it is held as columns, so that finding what a memory shares with a hundred thousand others
 costs a few look-ups.
@@ -137,7 +137,6 @@ def _is_candidate(now: datetime) -> Expr:
         & (col("type") == "passage")
         & (col("start").is_null() | (col("start") == 0))
         & col("turn").is_null()
-        & col("row").is_null()
     )
     return is_valid & (((col("level") == "memory") & (col("type") != EXCHANGE)) | whole)
 

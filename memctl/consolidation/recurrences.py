@@ -19,6 +19,12 @@ _AGAIN = re.compile(
     r"de nuevo|di nuovo|ancora)\b",
     re.IGNORECASE,
 )
+_SUPPOSED = re.compile(
+    r"\b(?:can|could|will|would|shall|should|might|must|if|unless|kann|könnte|wird|würde|falls|"
+    r"peut|pourrait|puede|podría|può|potrebbe)\b|['’](?:ll|d)\b",
+    re.IGNORECASE,
+)
+"""In a sentence of what has not happened: "then we can talk about it again"."""
 _FEWEST_DAYS = 3
 _MOST_DAYS = 6
 """What is mentioned on more days is a subject, not an event."""
@@ -82,7 +88,9 @@ def _recurrence_finding(
         return None
     if len({each.document for each in times}) < 2:
         return None
-    again = sum(bool(_AGAIN.search(each.quote)) for each in times)
+    again = sum(
+        bool(_AGAIN.search(each.quote)) and not _SUPPOSED.search(each.text) for each in times
+    )
     kept = sum(each.is_kept for each in times)
     if not again or kept < 2 or _is_name(two, times):
         return None

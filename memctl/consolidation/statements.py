@@ -40,12 +40,14 @@ MOST_MEMORIES = 20_000
 _COLUMNS = (
     "id", "document_id", "level", "type", "text", "namespace", "created_at", "valid_from", "title",
     "source", "external_id", "start", "end", "heading", "speaker", "session_id", "turn", "row",
-    "entities", "topics", "keywords", "tags", "importance", "method", "metadata",
+    "entities", "topics", "keywords", "tags", "importance", "method", "metadata", "doc_type",
 )  # fmt: skip
 _LENGTHS = (12, 320)
 _SHORTEST_SPEECH = 8
 _LONGEST_QUOTE = 220
 """Characters of a quote: a sentence with what stands around it in its paragraph."""
+_RECORDED = ("pdf", "office", "table", "other")
+"""Documents whose day is mostly that of their properties, or lies ahead as in a calendar."""
 _HEAD = 240
 """Characters at the beginning of a document in which it says its own day."""
 _BESIDE_DAY = 20
@@ -126,6 +128,10 @@ class Statement(Struct, frozen=True, dict=True):
     """Stems of its quote."""
     titles: frozenset[str] = frozenset()
     """Stems of its titles, and of who says it."""
+    is_recorded: bool = False
+    """Whether its day is only that of the properties of a file, or of an entry of a calendar."""
+    thread: str = ""
+    """The chat that it is from, or the subject of its mail without "Re:"; "" if neither."""
 
     @cached_property
     def context(self) -> frozenset[str]:
@@ -331,16 +337,20 @@ def _statement(
     words, slots = _words(plain, found, document.language)
     if memory.row is not None:
         words, slots = _without_columns(plain, words, slots)
-    day, is_dated = _day(memory, span, document.day)
+    day, is_dated, is_recorded = _day(memory, span, document.day)
     slots = tuple(slot for slot in slots if not _is_entry_day(slot.value, day))
     stems = frozenset(stem for _, own in words for stem in own)
     speaker = memory.speaker or document.sender
     whole = insight_wording.quotable(memory.text[slice(*quote)])
     above = (memory.title, memory.heading, speaker) if memory.turn is None else ()
     titles = _stems(" ".join(above), document.language)
+    thread = insight_wording.subject(memory.title).casefold() if document.sender else ""
+    if memory.turn is not None:
+        thread = memory.document_id or ""
+    is_recorded = is_recorded or memory.doc_type == "other"
     return Statement(
         owner, plain, speaker, day, is_dated, words, stems, slots, document.topic,
-        whole, _stems(whole, document.language) | stems, titles,
+        whole, _stems(whole, document.language) | stems, titles, is_recorded, thread,
     )  # fmt: skip
 
 
@@ -426,8 +436,9 @@ def _bare_numbers(text: str, found: Sequence[Value]) -> Iterator[Value]:
             yield Value("number", ((number,),), "", match.start(), match.end(), match.group())
 
 
-def _day(memory: Memory, span: tuple[int, int], head: date | None) -> tuple[date, bool]:
-    """Return the day on which something was said, and whether the source says so.
+def _day(memory: Memory, span: tuple[int, int], head: date | None) -> tuple[date, bool, bool]:
+    """Return the day on which something was said, whether the source says so, and if only its
+    properties do.
 
     A row of a table, a line that begins with a date, and what stands under one has a day of its
     own; a day in the name of a file was put there by its author.  An instant with fractions of a
@@ -438,17 +449,18 @@ def _day(memory: Memory, span: tuple[int, int], head: date | None) -> tuple[date
         begins = memory.turn is None and _ENTRY.match(line)
         line = line[:_ENTRY_DATE] if begins else ""
     if day := _first_day(line) or _first_day(memory.heading):
-        return day, True
+        return day, True, False
     if memory.turn is None and memory.row is None and memory.document_id is not None:
         name = source_name(memory.source)
         if day := _first_day(name):
-            return day, True
+            return day, True, False
         if week := _WEEK.search(name):
-            return date.fromisocalendar(int(week["year"]), int(week["week"]), 1), True
+            return date.fromisocalendar(int(week["year"]), int(week["week"]), 1), True, False
     day = memory.created_at.date()
+    is_said = head is not None and head <= day
     if memory.document_id is None or not memory.created_at.microsecond:
-        return day, True
-    return (head, True) if head is not None and head <= day else (day, False)
+        return day, True, memory.doc_type in _RECORDED and not (is_said or memory.turn is not None)
+    return (head, True, False) if head is not None and is_said else (day, False, False)
 
 
 @lru_cache(maxsize=1_000)
@@ -572,8 +584,9 @@ def newest_day(found: Iterable[Statement]) -> date | None:
     A day after the source was taken in is one to come, as that of an entry in a calendar.
     """
     past = [each for each in found if each.day <= each.memory.valid_from.date()]
-    dated = [each.day for each in past if each.is_dated]
-    return max(dated or [each.day for each in past], default=None)
+    dated = [each for each in past if each.is_dated]
+    said = [each for each in dated if not each.is_recorded]
+    return max((each.day for each in said or dated or past), default=None)
 
 
 def relatedness(one: Statement, other: Statement) -> float:

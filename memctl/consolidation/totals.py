@@ -82,6 +82,14 @@ _STILL_PAID = timedelta(days=62)
 _LEAST_OF_YEAR = 5
 """Rows of a year whose sum is compared with that of the next one, which also span a part of it."""
 _LEAST_SPAN = timedelta(days=150)
+_RATE = re.compile(
+    r"(?<![^\W_])(?:rate|price|fee|tariff|rent|per|satz|preis|tarif|miete|prix|loyer|precio|tarifa|"
+    r"alquiler|prezzo|tariffa|affitto|prijs|tarief|huur)(?![^\W_])",
+    re.IGNORECASE,
+)
+"""In the name of a column of what one of something costs."""
+_FEWEST_RATES = 2
+"""Rows for each rate that somebody had, on average; with fewer they are of different things."""
 _FEWEST_ALIKE = 4
 """Entries that two lists of prices have in common."""
 _MOST_NAMED = 4
@@ -317,6 +325,53 @@ def _years_finding(rows: Sequence[Statement], column: str) -> Finding | None:
         ),
         about=" ".join(["years", *sorted(terms(title))]),
         strength=_OF_YEARS_STRENGTH,
+    )
+
+
+# --- rates ---------------------------------------------------------------------------------------
+
+
+def find_rates(found: Sequence[Statement], _: StemWeights) -> list[Finding]:
+    """Return the rates and prices of a table that went up, or down, for one party or thing."""
+    findings = []
+    for rows in tables(found):
+        cells = [row.cells for row in rows]
+        for column in column_names(cells):
+            if not _RATE.search(column):
+                continue
+            for name in filter(_PARTY.fullmatch, text_columns(cells)):
+                groups: dict[str, list[Statement]] = defaultdict(list)
+                for row in sorted(rows, key=lambda each: each.day):
+                    if row.is_dated and number(row.cells.get(column, "")) > 0:
+                        groups[row.cells.get(name, "")].append(row)
+                for value, own in groups.items():
+                    if value and (finding := _rate_finding(value, own, column)):
+                        findings.append(finding)
+    return findings
+
+
+def _rate_finding(name: str, rows: Sequence[Statement], column: str) -> Finding | None:
+    """Return the finding of a rate that moved in one direction, each step of it held."""
+    steps = [rows[0]]
+    for row in rows[1:]:
+        if number(row.cells[column]) != number(steps[-1].cells[column]):
+            steps.append(row)
+    amounts = [number(row.cells[column]) for row in steps]
+    is_one_way = amounts in (sorted(amounts), sorted(amounts, reverse=True))
+    is_held = len(rows) >= _FEWEST_RATES * len(steps)
+    if not (1 < len(steps) <= _MOST_NAMED and is_one_way and is_held):
+        return None
+    said = " to ".join(row.cells[column] for row in steps)
+    days = insight_wording.day_after_day([row.day for row in steps])
+    title = rows[0].memory.title
+    return Finding(
+        kind="change",
+        title=f"{name}, {column}",
+        headline=f"{title}: {column} of {name} went from {said} ({days}).",
+        evidence=tuple(steps),
+        about=" ".join(["rate", *sorted(terms(f"{name} {column}"))]),
+        strength=_OF_TABLE_STRENGTH,
+        values=tuple(row.cells[column] for row in steps),
     )
 
 

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from memctl.language.inline_tags import without_wikilinks
 from memctl.language.sentence_splitting import split_sentences
 from memctl.language.sentence_values import ValueKind, values
+from memctl.language.term_analysis import terms
 from memctl.language.word_lists import known_names, stop_words
 from memctl.patterns import lazy_regex
 from memctl.records import EntityMention
@@ -429,3 +430,90 @@ def _is_plain(sentence: str, first: int, last: int, *, is_person: bool) -> bool:
     if is_person:
         return word[1] != "as"
     return word[1].isdigit() or word[1].lower() in stop_words("en") | _AFTER_OBJECT
+
+
+# --- who has a post ------------------------------------------------------------------------------
+
+
+class PostHolder(Struct, frozen=True):
+    """Who has a post or a task, as one sentence states it."""
+
+    post: frozenset[str]
+    """The stems of its name, or of what is done."""
+    words: str
+    """Its name as the sentence has it."""
+    name: str
+    former: str
+    """Who had it before, if the sentence says so."""
+    is_new: bool
+    """Whether the sentence says that it was somebody else's before."""
+
+    def succeeds(self, other: PostHolder) -> bool:
+        """Return whether this one has got the post that the other one had."""
+        mine, theirs = set(self.name.split()), set(other.name.split())
+        if not self.is_new or self.post != other.post or not mine.isdisjoint(theirs):
+            return False
+        return not self.former or not theirs.isdisjoint(self.former.split())
+
+
+_NAME = (
+    r"(?-i:(?:(?:Dr|Mr|Mrs|Ms|Miss|Prof)\.? )?[A-ZÀ-ÖØ-Þ][\w'’-]*\w"
+    r"(?: (?:(?:van|de|von|der|den|di|da|le|la) )*[A-ZÀ-ÖØ-Þ][\w'’-]*\w){0,2})"
+)
+_POST_WORDS = (
+    r"[^\W\d_][\w'’-]*(?: (?!(?:in|on|from|since|as|until|till|now|and|so|who|which|because|after|"
+    r"before|when|this|next|last|by|is|was|has|instead|again)\b)[^\W\d_][\w'’-]*){0,5}"
+)
+_WHOSE = r"(?:our|the|my|their)"
+_PAST_OR_NOW = r"(?:is|was|became|becomes|has become|will be|will become)"
+_DOES = (
+    r"(?:does|leads|runs|chairs|manages|handles|keeps|heads|looks after|is in charge of|"
+    r"is responsible for)"
+)
+_TAKES_OVER = r"(?P<takes>(?:takes|took|is taking|has taken|will take) over)"
+_HOLDERS = tuple(
+    lazy_regex(form, re.IGNORECASE)
+    for form in (
+        rf"^\W*(?P<new>new )?(?P<post>{_POST_WORDS}): (?P<name>{_NAME})(?=\s*(?:[.,;()]|$))",
+        rf"\b(?P<name>{_NAME}),? {_PAST_OR_NOW} (?P<now>now )?{_WHOSE} (?P<new>new )?"
+        rf"(?P<post>{_POST_WORDS})",
+        rf"(?:^\W*|[.;:,] (?:and )?)(?:{_WHOSE} )?(?P<new>new )?(?P<post>{_POST_WORDS}) "
+        rf"{_PAST_OR_NOW} (?P<now>now )?"
+        rf"(?P<name>{_NAME})",
+        rf"\b(?P<name>{_NAME}) {_TAKES_OVER}"
+        rf"(?: from (?P<former>{_NAME}))? as (?:{_WHOSE} )?(?:new )?(?P<post>{_POST_WORDS})"
+        rf"(?: from (?P<from>{_NAME}))?",
+        rf"\b(?P<name>{_NAME}) {_TAKES_OVER} {_WHOSE} "
+        rf"(?P<post>{_POST_WORDS})(?: from (?P<former>{_NAME}))?",
+        rf"\b(?P<name>{_NAME}) (?P<takes>replaces|replaced|succeeds|succeeded|is replacing|"
+        rf"will replace) (?P<former>{_NAME}) as (?:{_WHOSE} )?(?:new )?(?P<post>{_POST_WORDS})",
+        rf"\b(?P<former>{_NAME})\b[^.;:!?]{{0,80}} (?P<takes>replaced|succeeded) as (?:{_WHOSE} )?"
+        rf"(?P<post>{_POST_WORDS}) by (?P<name>{_NAME})",
+        rf"\b(?:(?P<former>{_NAME})(?:['’]s| is| has) (?:gone|left|retired)[,;.] (?:and |so )?)?"
+        rf"(?P<name>{_NAME}) {_DOES} (?:{_WHOSE} )?(?P<post>{_POST_WORDS})"
+        r"(?P<now> (?:from )?now(?: on)?)?",
+    )
+)
+_UNSURE = re.compile(
+    r"\?|\b(?:not|n['’]t|never|if|unless|maybe|perhaps|might|could|would|should|thinks?|reckons?"
+    r"|says|said|wants?|hopes?)\b",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=10_000)
+def post_holders(sentence: str) -> tuple[PostHolder, ...]:
+    """Return who has which post or task by a sentence; nothing if it doesn't say so plainly."""
+    if _UNSURE.search(sentence):
+        return ()
+    found = []
+    for form in _HOLDERS:
+        for match in form.finditer(sentence):
+            said = match.groupdict()
+            name = re.sub(r"['’]s$", "", said["name"])
+            post = frozenset(terms(said["post"]))
+            if post and name.split()[0].casefold() not in stop_words("en"):
+                former = said.get("former") or said.get("from") or ""
+                is_new = any(said.get(each) for each in ("former", "new", "now", "takes"))
+                found.append(PostHolder(post, said["post"], name, former, is_new))
+    return tuple(found)

@@ -187,6 +187,33 @@ PRICES = (
 )
 
 
+def invoices_with(note: Note, rates: str) -> Memory:
+    """A table of invoices, one a month, with the rate of each."""
+    jobs = ("opera rigging", "conference sound", "choir microphones", "circus winches",
+            "lecture projector", "ballet floor")  # fmt: skip
+    lines = [
+        f"date: 2024-0{month}-01; client: Harrow Hall; what: {job}; rate: {rate}"
+        for month, (job, rate) in enumerate(zip(jobs, rates.split(), strict=False), 1)
+    ]
+    table = note("\n".join(lines), "2024-09-30", "invoices.csv")
+    return replace(table, row=1, title="Invoices")
+
+
+def test_a_rate_that_went_up_in_a_table_is_a_change(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    text = insights_of(invoices_with(note, "230 230 245 245 245 260"))["change"]
+    days = "1 January → 1 March → 1 June 2024"
+    assert text.startswith(f"Invoices: rate of Harrow Hall went from 230 to 245 to 260 ({days}). ")
+
+
+@pytest.mark.parametrize("rates", ["230 245 260", "230 245 230 245", "0 0 245 245"])
+def test_rates_of_different_jobs_are_no_change(
+    insights_of: Callable[..., dict[str, str]], note: Note, rates: str
+) -> None:
+    assert "change" not in insights_of(invoices_with(note, rates))
+
+
 def price_lists(note: Note, one: str, other: str) -> list[Memory]:
     """Two lists with titles, of which the second has other prices, a new and a missing entry."""
     texts = (
@@ -217,6 +244,16 @@ def test_two_lists_of_prices_tell_what_is_new(
     )
 
 
+def test_a_new_list_of_prices_is_compared_with_one_that_was_looked_at(
+    base: Any, note: Note
+) -> None:
+    older, newer = price_lists(note, "prices 2024", "prices 2025")
+    base.add(older)
+    assert base.consolidator().run().examined == 1
+    base.add(newer)
+    assert [each.kind for each in base.consolidator().run().insights] == ["change"]
+
+
 def test_lists_of_two_shops_are_no_change(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
@@ -236,6 +273,18 @@ def test_what_happens_on_three_days_is_told_with_what_is_the_same(
         "It happened on 3 days (15 January 2024, 9 March 2024 and 18 May 2024), "
     )
     assert "each time with “dimmer rack” and “fog machine”. " in text
+
+
+def test_what_may_happen_again_has_not_happened(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    texts = (
+        ("The dimmer rack tripped when the fog machine came on.", "2024-01-15"),
+        ("The dimmer rack tripped in scene three, fog machine running.", "2024-03-09"),
+        ("Without the fog machine we can try the dimmer rack again.", "2024-05-18"),
+    )
+    found = insights_of(*(fact(note, said, day, f"{day}.md") for said, day in texts))
+    assert "recurring" not in found
 
 
 def test_what_was_promised_and_is_still_missing_is_overdue_until_it_comes(
@@ -289,6 +338,38 @@ def test_a_day_that_passed_without_a_word_is_overdue(
     assert "31 July 2024 has passed with no later word on it (as of 12 September 2024)" in text
 
 
+def test_days_count_as_of_what_is_said_and_not_of_the_properties_of_files(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    exported = replace(note("Terms of the hall.", "2025-03-01", "terms.pdf"), doc_type="pdf")
+    said = insights_of(*insurance_of_a_van(note, "2024-07-20"), exported)
+    assert "31 July 2024 is coming up (as of 20 July 2024)" in said["deadline"]
+
+
+def test_a_deadline_of_nothing_is_not_told(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    assert insights_of(fact(note, "Due 28 September 2024.", "2024-09-12", "a.md")) == {}
+
+
+def test_who_did_not_come_is_overdue(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    text = insights_of(
+        fact(
+            note, "Barry Noakes was to inspect the winches on Wednesday.", "2024-04-20", "april.md"
+        ),
+        fact(
+            note,
+            "Winches: Barry did not come, he didn't show in May either.",
+            "2024-06-14",
+            "june.md",
+        ),
+        note("The invoice for the chipper went to Barry Noakes.", "2024-03-01", "march.md"),
+    )["overdue"]
+    assert "was spoken of on 20 April 2024 and is still open on 14 June 2024" in text
+
+
 def test_a_day_that_a_later_note_tells_of_is_not_overdue(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
@@ -338,6 +419,25 @@ def test_a_value_that_a_sentence_says_was_another_one_is_a_change(
     )["change"]  # fmt: skip
     assert "went from £574 to £612 (2 May 2023 → 6 May 2024). " in text
     assert "(may.md, 2 May 2023); " in text
+
+
+def test_a_post_that_somebody_else_has_got_is_a_change(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    held = fact(note, "Our contact at the bank is Marek Holt.", "2024-01-15", "a.md")
+    new = fact(note, "Ida takes over from Marek as our contact at the bank.", "2024-05-02", "b.md")
+    text = insights_of(held, new)["change"]
+    days = "15 January → 2 May 2024"
+    assert text.startswith(f"“Contact at the bank”: went from Marek Holt to Ida ({days}). ")
+
+
+def test_a_post_that_several_have_at_a_time_has_not_changed(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    texts = ("Waiter: Peter", "Waiter: Maria", "New waiter: Sarah")
+    days = ("2024-01-15", "2024-01-15", "2024-05-02")
+    notes = [fact(note, text, day, f"{text}.md") for text, day in zip(texts, days, strict=True)]
+    assert "change" not in insights_of(*notes)
 
 
 def test_what_one_sentence_says_by_itself_is_no_insight(
@@ -434,6 +534,43 @@ def test_two_visits_are_no_change_unless_the_first_is_called_off(
     assert "change" not in insights_of(first, second)
 
 
+def chat(note: Note, *turns: tuple[str, str]) -> list[Memory]:
+    """The turns of one chat, each with its day."""
+    return [
+        replace(note(f"Ann: {text}", day, "chat.txt"), id=f"m_{n}", turn=n, speaker="Ann")
+        for n, (day, text) in enumerate(turns)
+    ]
+
+
+def test_a_new_day_in_a_chat_moves_the_only_one_that_was_ahead(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    had = ("2025-02-10", "He has his date for the knee: Thursday 6 March, at the clinic.")
+    new = ("2025-03-03", "He has a fever, so they sent him home. New date is the 27th.")
+    assert "went from 6 March to the 27th" in insights_of(*chat(note, had, new))["change"]
+
+
+def test_a_new_day_in_a_chat_of_two_plans_may_be_of_either(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    had = ("2025-02-10", "He has his date for the knee: Thursday 6 March, at the clinic.")
+    other = ("2025-02-12", "The boiler gets its service on 20 March.")
+    new = ("2025-03-03", "He has a fever, so they sent him home. New date is the 27th.")
+    assert "change" not in insights_of(*chat(note, had, other, new))
+
+
+def test_days_from_which_prices_hold_are_no_day_that_moved(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    old = fact(note, "From 1 March 2026 a leech costs £9.95.", "2026-02-12", "a.md")
+    new = fact(
+        note, "New price: £10.60 per leech from 14 September 2026.", "2026-02-20", "b.md"
+    )  # fmt: skip
+    text = insights_of(old, new)["change"]
+    assert "went from £9.95 to £10.60" in text
+    assert "went from 1 March" not in text
+
+
 def test_a_visit_that_was_called_off_has_moved(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
@@ -499,6 +636,17 @@ def test_what_stems_weigh_together_does_not_depend_on_their_order() -> None:
     stems = ("cellar", "flood", "estuari", "gale", "morn")
     weights = StemWeights(())
     assert len({weights.sum(order) for order in permutations(stems)}) == 1
+
+
+def test_who_only_tells_that_somebody_is_married_is_not_connected(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    found = insights_of(
+        note("The meeting was chaired by Ned Astley.", "2024-01-02", "minutes.md"),
+        note("The keys for the hall came from Lynne Parry.", "2024-01-03", "keys.md"),
+        fact(note, "Lynne told me he is married to Ned Astley's cousin.", "2024-02-03", "diary.md"),
+    )
+    assert "connection" not in found
 
 
 def test_whose_aunt_somebody_is_may_be_said_by_a_pronoun(

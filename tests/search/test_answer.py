@@ -603,6 +603,16 @@ TANKS = {
     "jan": "We now have 14 tanks, each 220 litres.",
     "may": "18 tanks since the weekend.",
 }
+POST = {
+    "jan": "Our contact at the bank is Marek Holt.",
+    "may": "Ida Mehl takes over from Marek as our contact at the bank in June.",
+}
+LABELS = {"jan": "Secretary: Ian", "may": "New secretary: Ida. Ian was thanked for six years."}
+IRONING = {
+    "jan": "Ian does the ironing, so ask him where the board is",
+    "mar": "Ian's gone, Ida does the ironing now",
+    "may": "Ayesha leads the band from now on.",
+}
 KILN = {
     "jan": "We will rebuild the kiln, opening planned for 1 August 2026, budget 3,000 euros.",
     "may": "The [[kiln rebuild]] is off.",
@@ -626,6 +636,10 @@ DELIVERY = {
         (GRANT, "What is the deadline for the Weller grant?", "As of", ["may", "jan"]),
         (GRANT, "What was the previous deadline for the grant?", "As of", ["may", "mar"]),
         (NEWSLETTER, "Who is in charge of the newsletter?", "As of", ["may", "jan"]),
+        (POST, "Who is our contact at the bank now?", "As of", ["may", "jan"]),
+        (LABELS, "Who is the secretary?", "As of", ["may", "jan"]),
+        (LABELS, "Who was secretary before Ida?", "As of", ["may", "jan"]),
+        (IRONING, "Who does the ironing now?", "As of", ["mar", "jan"]),
         (NEWSLETTER, "Who was originally in charge of the newsletter?", "On", ["jan", "mar"]),
     ],
 )

@@ -6,7 +6,11 @@ import pytest
 
 from memctl.records import SourceText
 from memctl.understanding.builtin_understander import BuiltinUnderstander
-from memctl.understanding.relation_extraction import RELATION_TYPES, extract_relations
+from memctl.understanding.relation_extraction import (
+    RELATION_TYPES,
+    extract_relations,
+    post_holders,
+)
 
 
 def relations(text: str) -> list[tuple[str, str, str]]:
@@ -120,3 +124,38 @@ def test_a_first_name_means_the_one_who_has_it() -> None:
 )
 def test_what_is_doubted_asked_quoted_or_about_something_else_is_none(text: str) -> None:
     assert relations(text) == []
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("Our agent at the harbour is Ian Holt.", "Ida Mehl takes over from Ian as our agent at "
+         "the harbour in May."),
+        ("Secretary: Ian", "- New secretary: Ida Mehl (from June)"),
+        ("Ian does the ironing, ask him.", "Ian's gone, Ida does the ironing now"),
+        ("Ian runs the choir.", "Ida takes over the choir from Ian."),
+        ("Head of sales is Ian Holt.", "Ian Holt left and was replaced as head of sales by Ida."),
+        ("Ian is our dentist.", "Our dentist is now Ida Mehl."),
+        ("Ian is the chair of the board.", "Ida succeeds Ian as chair of the board."),
+    ],
+)  # fmt: skip
+def test_who_gets_a_post_succeeds_who_had_it(earlier: str, later: str) -> None:
+    (old,), (new,) = post_holders(earlier), post_holders(later)
+    assert new.succeeds(old)
+    assert not old.succeeds(new)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("Secretary: Ian", "Secretary: Ida"),  # of another club, perhaps
+        ("Secretary: Ian", "New treasurer: Ida"),
+        ("Ian is our agent at the harbour.", "Ida is now our agent at the mill."),
+        ("Ian is our dentist.", "Maybe Ida is our new dentist."),
+        ("Ian is our dentist.", "Ida takes over from Piet as our dentist."),
+        ("Ian Holt is our dentist.", "Ian is now our dentist."),
+    ],
+)
+def test_who_only_may_have_got_a_post_succeeds_nobody(earlier: str, later: str) -> None:
+    (old,) = post_holders(earlier)
+    assert not any(new.succeeds(old) for new in post_holders(later))

@@ -296,6 +296,7 @@ _ASKS_FOR_OLDEST = lazy_regex(
 )
 _ASKS_FOR_EARLIER = lazy_regex(
     rf"{_ASKS_FOR_OLDEST.pattern}|\b(?:previous(?:ly)?|former(?:ly)?|used to|before that"
+    r"|who (?:was|were|had|did)\b[^?]*\bbefore"
     r"|vorher\w*|bisher\w*|früher\w*|auparavant|précédent\w*"
     r"|antes|anterior\w*|prima|precedente)\b",
     re.IGNORECASE,

@@ -51,6 +51,7 @@ from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.answering.table_totals import total_answer, unpaid_answer
 from memctl.search.query.question import TimeExpression
+from memctl.understanding.relation_extraction import post_holders
 from memctl.understanding.triggers import asking_length
 
 METHOD = "extractive/2"
@@ -126,6 +127,10 @@ _DUPLICATE_OVERLAP = 0.7
 """Jaccard similarity from which two sentences say the same."""
 _SAME_SUBJECT_OVERLAP = 0.45
 """Jaccard similarity, without numbers and dates, from which two sentences share a subject."""
+_AT_PRESENT = lazy_regex(
+    r"\b(?:now(?:adays)?|currently|presently|today|these days|at the moment|still)\b", re.IGNORECASE
+)
+"""Asks for the newest state, and is no part of what it is a state of."""
 CHANGE_PHRASE = "went from"
 """The words with which an insight introduces the values that changed, in their order."""
 
@@ -381,7 +386,9 @@ def _current_and_former(
         is_later = made > made_best
         if last_day is not None and is_later and made > last_day >= made_best:
             return False  # it did not hold yet at the time asked for
-        return item in likely or (not item.has_ended and is_later) or looks_back
+        if item in likely or (not item.has_ended and is_later) or looks_back:
+            return True
+        return _is_succession(outcome, item, best)
 
     others = [
         item
@@ -392,6 +399,7 @@ def _current_and_former(
             _has_different_value(outcome, best, item)
             or ((looks_back or not unsure) and _has_different_state(outcome, best, item))
             or _calls_off(outcome, best, item)
+            or _is_succession(outcome, *sorted((best, item), key=lambda each: each.hit.created_at))
         )
     ]
     if not others:
@@ -426,9 +434,10 @@ def _has_different_state(
     earlier, later = sorted((best, item), key=lambda each: each.hit.created_at)
     if _day(earlier) == _day(later) or is_table_row(best.text) or is_table_row(item.text):
         return False
+    at_present = query_terms(" ".join(_AT_PRESENT.findall(question)), outcome.languages)
+    slots = [slot for slot in outcome.question.slots if set(slot).isdisjoint(at_present)]
     of_best, of_item = (
-        {slot for slot in outcome.question.slots if not each.terms.isdisjoint(slot)}
-        for each in (best, item)
+        {slot for slot in slots if not each.terms.isdisjoint(slot)} for each in (best, item)
     )
     left, right = stated_values(best.text), stated_values(item.text)
     if left and right and (left <= right or right <= left):
@@ -466,6 +475,18 @@ def _calls_off(outcome: SearchOutcome, best: EvidenceSentence, item: EvidenceSen
     return any(
         not what.isdisjoint(slot) and not told_of.isdisjoint(slot)
         for slot in outcome.question.slots
+    )
+
+
+def _is_succession(
+    outcome: SearchOutcome, earlier: EvidenceSentence, later: EvidenceSentence
+) -> bool:
+    """Return whether a later sentence gives the post that is asked about to somebody else."""
+    asked = {term for slot in outcome.question.slots for term in slot}
+    return _day(earlier) < _day(later) and any(
+        new.succeeds(old) and not new.post.isdisjoint(asked)
+        for new in post_holders(later.text)
+        for old in post_holders(earlier.text)
     )
 
 
