@@ -117,6 +117,7 @@ def command(home: Path, *arguments: str) -> int:
             with Home(load_config({"home": str(home)})).open(arguments[-1]) as base:
                 base.store.upkeep(force=True)
         except MemctlError as error:
+            print(f"error: {error.message}\nhint: {error.hint}", file=sys.stderr)
             return error.exit_code
         return 0
     return run(arguments)
