@@ -351,6 +351,7 @@ def _mostly_yaml(text: str) -> bool:
     return bool(lines) and sum(bool(_YAML_KEY.match(line)) for line in lines) >= 0.7 * len(lines)
 
 
+_DATABASE_LOG = "the log of an SQLite database, which is read with it"
 _UNSUPPORTED_SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"BZh", "a bzip2 archive"),
     (b"\xfd7zXZ\0", "an xz archive"),
@@ -364,6 +365,9 @@ _UNSUPPORTED_SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"\0asm", "a program"),
     (b"PAR1", "a Parquet table"),
     (b"ARROW1", "an Arrow table"),
+    (b"7\x7f\x06\x82", _DATABASE_LOG),
+    (b"7\x7f\x06\x83", _DATABASE_LOG),
+    (b"\xd9\xd5\x05\xf9 \xa1c\xd7", _DATABASE_LOG),
     (b"BM", "a bitmap image"),
     (b"8BPS", "a Photoshop image"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a file of an old Office format"),

@@ -136,6 +136,7 @@ def test_text_in_other_encodings_is_text(tmp_path: Path, encoding: str) -> None:
     [
         (b"\x7fELF\2\1\1\0" + bytes(256), "program"),
         (b"PAR1" + bytes(100), "Parquet"),
+        (b"7\x7f\x06\x82" + bytes(100), "log of an SQLite database"),
         (b"PK\x03\x04" + bytes(range(256)), "zip"),
         (bytes(range(256)) * 4, "neither text nor"),
     ],
