@@ -278,7 +278,7 @@ class Judge(Struct, frozen=True):
         try:
             with suppress(LockedError):
                 self.apply(0)
-        except DiskRefused as error:  # the judgement is noted all the same
+        except (DiskRefused, OSError) as error:  # the judgement is noted all the same
             _log.warning("what was judged waits to change what is important: %s", error)
 
     def _effects(
