@@ -448,13 +448,14 @@ class FileOutcome(Struct, frozen=True):
 
 
 SkipReason = Literal[
-    "hidden", "unfinished", "system", "own", "ignored", "subtitles", "link", "pipe", "socket",
-    "device", "other",
+    "hidden", "unfinished", "system", "own", "ignored", "subtitles", "log", "link", "pipe",
+    "socket", "device", "other",
 ]  # fmt: skip
 
 
 class SkippedSource(Struct, frozen=True):
-    """Something in a folder that is not taken in; ``subtitles`` are read with their recording."""
+    """Something in a folder that is not taken in by itself; ``subtitles`` are read with their
+    recording, and a ``log`` with its database."""
 
     source: str
     reason: SkipReason

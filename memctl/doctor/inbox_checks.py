@@ -15,11 +15,10 @@ from memctl.files import modified_ns
 from memctl.formatting import format_count
 from memctl.ids import root_id
 from memctl.ingest.discovery.inbox_scan import folder_tags
-from memctl.ingest.discovery.sources import Source, printable, walk
+from memctl.ingest.discovery.sources import Source, printable, sidecars_among, walk
 from memctl.ingest.source_reading import Unreadable, identify
 from memctl.kb_settings import REASON_SUFFIX, Layout, reason_path
 from memctl.knowledge_base import KnowledgeBase
-from memctl.readers.media.subtitles import sidecars_among
 from memctl.records import FileOutcome
 from memctl.store.ledger.work_repositories import FileEntry
 from memctl.store.locks import is_watched
@@ -79,7 +78,7 @@ def _check_failed(examined: Examined) -> Iterator[Finding]:
     folders: dict[Path, list[Path]] = defaultdict(list)
     for path in files:
         folders[path.parent].append(path)
-    beside = {path.parent for path in silent}  # what goes with a recording has no own reason
+    beside = {path.parent for path in silent}  # what goes with another file has none
     sidecars = frozenset[Path]().union(*(sidecars_among(folders[each]) for each in beside))
     silent = [path for path in silent if path not in sidecars]
     if silent:

@@ -6,6 +6,7 @@ a question is answered.
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.errors import LockedError, NotFoundError, UsageError
+from memctl.errors import DiskRefused, LockedError, NotFoundError, UsageError
 from memctl.identity import DEFAULT_USER, checked_name, conversations_of
 from memctl.ids import storable
 from memctl.memories.memory_editing import Editor, Statement
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 PREFERENCE = "preference"
 TAG = "feedback"
+_log = logging.getLogger(__name__)
 _MOST_RELIED_ON = 3
 """Hits that count as what an answer relied on where it cites nothing."""
 _LONGEST_TEXT = 20_000
@@ -129,14 +131,16 @@ class Judge(Struct, frozen=True):
             raise unknown_question(query_id)
         entry, detail = ledger.queries.find_by_id(query_id), ledger.query_details.find(query_id)
         assert entry is not None
-        if judgement.score is not None:
-            self.log.judge(query_id, verdict_of(judgement.score), judgement.score)
         session = detail.session_id if detail else None
         relied = relied_on(entry, detail)
         made = self._make_feedback(judgement, query_id, session)
         if keeps_example:
             made = self._with_example(made, entry.question)
-        self._note(made, relied)
+        with ledger.transaction():
+            if judgement.score is not None:
+                self.log.judge(query_id, verdict_of(judgement.score), judgement.score)
+            self._note(made, relied)
+        self._apply_now()
         return made
 
     def judge_session(self, session: Session, judgement: Judgement) -> Feedback:
@@ -159,6 +163,7 @@ class Judge(Struct, frozen=True):
         )
         made = self._with_example(made, said[0].content if said else session.title)
         self._note(made, tuple(relied))
+        self._apply_now()
         return made
 
     def undo(self, found: Feedback) -> None:
@@ -265,8 +270,16 @@ class Judge(Struct, frozen=True):
                 wanted = settings.most_change * (2 * made.score - 1)
                 if wanted:
                     ledger.feedback_effects.save(*self._effects(made, relied, wanted))
-        with suppress(LockedError):  # the next judgement or end of a conversation does it as well
-            self.apply(0)
+
+    def _apply_now(self) -> None:
+        """Change the importance of memories; the next judgement or end of a conversation does it
+        as well.
+        """
+        try:
+            with suppress(LockedError):
+                self.apply(0)
+        except (DiskRefused, OSError) as error:  # the judgement is noted all the same
+            _log.warning("what was judged waits to change what is important: %s", error)
 
     def _effects(
         self, made: Feedback, relied: Sequence[str], wanted: float

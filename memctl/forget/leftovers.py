@@ -233,6 +233,9 @@ class ForgetReport(Struct, frozen=True):
     joined: tuple[str, ...] = ()
     """Other names and addresses that the graph takes for those that were forgotten, and that are
     still known."""
+    joined_documents: tuple[str, ...] = ()
+    """Documents that stay and have one of those; in a dry run, also those that have it as a part
+    of what is forgotten."""
 
     @property
     def summary(self) -> str:

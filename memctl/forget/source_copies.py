@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -13,9 +12,9 @@ from msgspec import Struct
 
 from memctl.files import clear_temporaries, open_regular
 from memctl.forget.leftover_scan import file_contains
-from memctl.ingest.discovery.sources import path_of, printable
+from memctl.ingest.discovery.sources import by_owner, path_of, printable
+from memctl.ingest.source_reading import content_digest
 from memctl.kb_settings import REASON_SUFFIX, reason_path
-from memctl.readers.media.subtitles import by_recording
 from memctl.store.tables.storage import table_storage
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ class SourceCopies:
                 if self._is_to_be_removed(path, sources, others):
                     beside = [each for each in path.parent.iterdir() if each.is_file()]
                     reason = reason_path(path)
-                    found += [path, *by_recording(beside).get(path, ())]
+                    found += [path, *by_owner(beside).get(path, ())]
                     found += [reason] if reason in beside else []
         return list(dict.fromkeys(found))
 
@@ -243,4 +242,4 @@ def _is_copy(path: Path, sources: ErasedSources) -> bool:
 
 def _hash(path: Path) -> str:
     with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return content_digest(path, file)

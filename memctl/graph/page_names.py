@@ -120,6 +120,23 @@ def read_aliases(snapshot: Snapshot, where: Expr | None) -> dict[str, tuple[str,
     return found
 
 
+def read_addresses(snapshot: Snapshot, where: Expr | None) -> dict[str, tuple[str, ...]]:
+    """Return the e-mail addresses on contact cards, by whom they are of.
+
+    Raises:
+        DamagedError: The table cannot be read.
+    """
+    has_some = both(where, col("metadata").like_glob('*"emails"*'))
+    rows = snapshot.scan("documents", has_some, ["title", "metadata"]).to_pylist()
+    found: dict[str, tuple[str, ...]] = {}
+    for row in rows:
+        addresses = json.loads(row["metadata"]).get("emails")
+        if row["title"] and isinstance(addresses, list):
+            texts = (each for each in addresses if isinstance(each, str))
+            found[row["title"]] = (*found.get(row["title"], ()), *texts)
+    return found
+
+
 class FormerTitles:
     """The titles of documents that are history, and what became of each.
 

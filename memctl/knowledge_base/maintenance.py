@@ -575,9 +575,11 @@ class Erasure(Part):
         kb.queries.drop_caches()
         forgetter = kb.forgetter if selection is None else self._forgetter(selection)
         if dry_run and selection is not None:
-            return replace(
-                forgetter.preview(selection), joined=tuple(self._joined_names(selection))
-            )
+            report = forgetter.preview(selection)
+            others = self._joined_names(selection)
+            going = self._documents_naming(selection.entities) if selection.whole else ()
+            named = (id_ for id_ in self._documents_naming(others) if id_ not in going)
+            return replace(report, joined=tuple(others), joined_documents=tuple(named))
         with_snapshots = snapshots and bool(Snapshots(kb).list())
         if selection is None and not forgetter.pending() and not with_snapshots:
             raise UsageError("forget what?", "say --document ID, --memory ID, --entity NAME, ...")
@@ -588,23 +590,29 @@ class Erasure(Part):
                 selection.before,
                 forgetter.sees,
             )
-        joined = self._joined_names(selection) if selection is not None else ()
+        others = self._joined_names(selection) if selection is not None else ()
         report = forgetter.run(selection, snapshots=snapshots)
         if selection is not None and selection.before is not None:
             kb.folding.recover_lost()
-        return replace(report, joined=tuple(filter(self._has_name, joined)))
+        joined = tuple(filter(self._has_name, others))
+        documents = self._documents_naming(joined)
+        return replace(report, joined=joined, joined_documents=tuple(documents))
 
     def _joined_names(self, selection: Selection) -> Sequence[str]:
         """Return the other names, and addresses, that the graph takes for those of a selection."""
         given = [name.casefold() for name in selection.entities]
         if not given:
             return ()
-        view, found = NameGraph(self._kb).view(), dict[str, str]()
+        graph, found = NameGraph(self._kb), dict[str, str]()
+        view = graph.view()
         for name in selection.entities:
             with suppress(NotFoundError):
                 for node in view.find(name):
                     for other in (node.name, *node.aliases):
                         found.setdefault(other.casefold(), other)
+        for title, addresses in graph.addresses().items():
+            if title.casefold() in (*found, *given):
+                found |= {each.casefold(): each for each in addresses}
         return [
             name
             for folded, name in found.items()
@@ -614,14 +622,21 @@ class Erasure(Part):
 
     def _has_name(self, name: str) -> bool:
         """Return whether there is something to forget by a name."""
+        return self._preview_of_names([name]) is not None
+
+    def _documents_naming(self, names: Sequence[str]) -> Sequence[str]:
+        """Return the documents that have one of some names."""
+        found = self._preview_of_names(names) if names else None
+        return found.redacted if found else ()
+
+    def _preview_of_names(self, names: Sequence[str]) -> ForgetReport | None:
+        """Return what would go with some names; None if nothing has them."""
         from memctl.forget import Selection
 
-        selection = Selection(entities=(name,))
-        try:
-            self._forgetter(selection).preview(selection)
-        except NotFoundError:
-            return False
-        return True
+        selection = Selection(entities=tuple(names))
+        with suppress(NotFoundError):
+            return self._forgetter(selection).preview(selection)
+        return None
 
     def _forgetter(self, selection: Selection) -> Forgetter:
         """Return what forgets a selection: of an id all that may be seen, else what is read."""

@@ -471,6 +471,14 @@ class NameGraph(Part):
         )
         return self._with_skills(view) if kb.store.ledger.skills.count() else view
 
+    def addresses(self) -> Mapping[str, Sequence[str]]:
+        """Return the e-mail addresses on contact cards, by whom they are of."""
+        from memctl.graph.page_names import read_addresses
+        from memctl.store.tables.filter_expressions import document_filter
+
+        kb = self._kb
+        return read_addresses(kb.snapshot(), document_filter(kb.readable(_NO_FILTERS)))
+
     def _word_embedder(self) -> Embedder:
         """Return what compares words; only the built-in model is ever loaded."""
         from memctl.search.retrieval.question_vectors import word_embedder

@@ -29,6 +29,7 @@ from memctl.provenance.file_provenance import (
     FileReference,
     MemoryCounts,
 )
+from memctl.readers.media.subtitles import SIDECARS
 from memctl.records import WRITTEN_OUTCOMES
 from memctl.rows.supersession import is_next_version, lineage_of
 from memctl.schema.table_names import WAITS_FOR
@@ -241,10 +242,9 @@ class PendingFiles:
             path, "left", reason=f"{what} is {SKIP_REASONS_IN_WORDS[why]}", hint=hint
         )
 
-    def _sidecar(self, path: Path, recording: Path) -> FileProvenance:
-        reason = (
-            f"it is read with the recording beside it, {display_path(printable(recording.name))}"
-        )
+    def _sidecar(self, path: Path, owner: Path) -> FileProvenance:
+        why: SkipReason = "subtitles" if path.suffix.lower() in SIDECARS else "log"
+        reason = f"it is {SKIP_REASONS_IN_WORDS[why]}, {display_path(printable(owner.name))}"
         return self._receipt(path, "left", reason=reason, hint="memctl why tells of that one")
 
     def _taken_or_waiting(self, inbox: Inbox, file: InboxFile) -> Iterator[FileProvenance]:

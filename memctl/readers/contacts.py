@@ -58,6 +58,7 @@ def _name(card: Component) -> str:
 def _head(card: Component, who: str) -> SourceText:
     metadata: dict[str, Any] = {
         "uid": card.text("UID"),
+        "aliases": [item for each in card.all("NICKNAME") for item in each.items],
         "emails": [each.text for each in card.all("EMAIL")],
         "phones": [_without_scheme(each.text) for each in card.all("TEL")],
         "organisation": _organisation(card),

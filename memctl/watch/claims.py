@@ -39,10 +39,9 @@ from memctl.files import (
 )
 from memctl.ingest.discovery.inbox_scan import InboxFile, folder_tags
 from memctl.ingest.discovery.skip_rules import is_hidden
-from memctl.ingest.discovery.sources import printable
+from memctl.ingest.discovery.sources import printable, sidecars_among
 from memctl.kb_settings import MAX_FILE_NAME_BYTES, Layout, reason_path
 from memctl.literals import After
-from memctl.readers.media.subtitles import SIDECARS
 from memctl.records import FileOutcome
 from memctl.store.ledger.work_repositories import FileEntry
 from memctl.store.tables.storage import table_storage
@@ -479,8 +478,8 @@ def _main(files: Sequence[Path], name: str | None) -> Path | None:
     """The file that was claimed, among its sidecars."""
     if name is not None:
         return next((path for path in files if path.name == name), None)
-    others = [path for path in files if path.suffix.lower() not in SIDECARS]
-    return (others or list(files))[0]
+    sidecars = sidecars_among(files)
+    return next(path for path in files if path not in sidecars)
 
 
 _NUMBERS = range(1, 1_000_000)

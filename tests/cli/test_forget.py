@@ -465,6 +465,31 @@ def test_other_names_of_a_forgotten_person_are_told(memctl: Run, tmp_path: Path)
     )
 
 
+def test_what_names_a_forgotten_person_otherwise_is_listed(memctl: Run, tmp_path: Path) -> None:
+    card = "BEGIN:VCARD\nVERSION:3.0\nFN:{}\nNICKNAME:{}\nEMAIL:{}\nEMAIL:al@b.example\nEND:VCARD\n"
+    files = {
+        "her.vcf": card.format("Annabel Lee", "Nelly,Bells", "annabel@b.example"),
+        "other.vcf": card.format("A. L.", "Skipper", "skipper@b.example"),
+        "a.txt": "Annabel Lee signed the lease.",
+        "b.txt": "Bells will be at the harbour on Friday.",
+        "c.txt": "Bo Lind will be at the harbour on Sunday.",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        memctl("ingest", str(tmp_path / name))
+    sources = {row["id"]: Path(row["source"]).name for row in memctl("document", "list").rows}
+    dry = memctl("forget", "--entity", "Annabel Lee", "--dry-run", "-o", "json").json
+    assert set(dry["joined"]) >= {"Nelly", "Bells", "annabel@b.example", "al@b.example"}
+    named = {sources[id_] for id_ in dry["joined_documents"]}
+    assert {"her.vcf", "other.vcf", "b.txt"} <= named
+    assert "c.txt" not in named
+    shown = memctl("forget", "--entity", "Annabel Lee", "--dry-run", "-o", "table").out
+    assert f"documents that have them: {dry['joined_documents'][0]}" in shown
+    done = forget(memctl, "--entity", "Annabel Lee", "--whole-documents")
+    left = {sources[id_] for id_ in done["joined_documents"]}
+    assert left == {"other.vcf", "b.txt"}
+
+
 def test_whole_documents_go_with_a_name_where_that_is_asked_for(memctl: Run, home: Path) -> None:
     report = forget(memctl, "--entity", "Anna Berg", "--whole-documents")
     assert (report["documents"], report["redacted"]) == (1, [])

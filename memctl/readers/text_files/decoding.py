@@ -89,14 +89,18 @@ def encoding_of_file(path: Path) -> str:
 def _legacy_encoding(sample: bytes) -> str:
     if _mostly_utf8(sample):
         return "utf-8"
-    foreign = sum(byte >= 0x80 for byte in sample)
-    if foreign >= _FEW:
+    if has_many_foreign(sample):
         from charset_normalizer import from_bytes
 
         best = from_bytes(sample).best()
         if best is not None:
             return best.encoding
     return "cp1252"
+
+
+def has_many_foreign(sample: bytes) -> bool:
+    """Return whether there are enough bytes outside ASCII to tell legacy encodings apart."""
+    return sum(byte >= 0x80 for byte in sample) >= _FEW
 
 
 def _mostly_utf8(sample: bytes) -> bool:

@@ -62,7 +62,8 @@ __all__ = [
 
 R = TypeVar("R", bound=Struct)
 
-LEDGER_PARTS = ("names", "queries", "comparisons", "content", "deletions")
+DELETIONS = "deletions"
+LEDGER_PARTS = ("names", "queries", "comparisons", "content", DELETIONS)
 
 
 class _Waiting(Struct):
@@ -82,7 +83,8 @@ def export_ledger(ledger: Ledger) -> Iterator[tuple[str, bytes]]:
     yield "queries", _lines({**asdict(each), "at": to_text(each.at)} for each in queries)
     yield "comparisons", _lines({"memory_id": id_} for id_ in ledger.comparisons.pending())
     yield "content", _lines(export_content(ledger))
-    yield "deletions", _lines(map(asdict, ledger.deletions.all()))
+    if deleted := _lines(map(asdict, ledger.deletions.all())):
+        yield DELETIONS, deleted
 
 
 def _lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
@@ -111,7 +113,7 @@ def ledger_restorer(ledger: Ledger, name: str, content: bytes, now: datetime) ->
             return lambda _: ledger.queries.write(entries)
         if name == "content":
             return import_content(asdict(_record(_ContentRow, row)) for row in rows)
-        if name == "deletions":
+        if name == DELETIONS:
             deleted = [_record(DeletedRow, row) for row in rows]
             return lambda _: ledger.deletions.write(deleted)
         waiting = [_record(_Waiting, row).memory_id for row in rows]
@@ -130,6 +132,9 @@ def _record(kind: type[R], row: Any) -> R:
 
 FORMAT = "memctl-export"
 FORMAT_VERSION = 3
+"""The newest that is read."""
+_WITHOUT_DELETIONS = 2
+"""What is written where nothing needs a newer one: earlier versions of memctl can read it."""
 _BATCH_BYTES = 8 << 20
 _MANIFEST = "manifest.json"
 _LARGEST_MANIFEST = 1 << 20
@@ -295,13 +300,20 @@ def export_all(
     """
     rows: dict[str, int] = {table: snapshot.count(table) for table in TABLES}
     dimension = snapshot.schema("memories").field("vector").type.list_size
+    parts = dict(export_ledger(ledger)) if ledger else {}
     manifest = Manifest(
-        embedder, dimension, rows, now.isoformat(), settings or {}, tables_schema=SCHEMA_VERSION
+        embedder,
+        dimension,
+        rows,
+        now.isoformat(),
+        settings or {},
+        format_version=FORMAT_VERSION if DELETIONS in parts else _WITHOUT_DELETIONS,
+        tables_schema=SCHEMA_VERSION,
     )
     counter = _Counter(sum(rows.values()), progress)
     with _open_sink(sink) as file, tarfile.open(fileobj=file, mode="w|") as archive:
         _add(archive, _MANIFEST, json.dumps(asdict(manifest), indent=2).encode(), now)
-        for name, content in export_ledger(ledger) if ledger else ():
+        for name, content in parts.items():
             _add(archive, f"ledger/{name}.jsonl", content, now)
         for table in TABLES:
             for number, batch in enumerate(_batches(snapshot, table)):

@@ -286,4 +286,7 @@ def show_forgotten(context: CommandContext, report: ForgetReport, what: str = ""
         names = " ".join(f"--entity {shlex.quote(name)}" for name in report.joined)
         what = "names and addresses taken for it that stay"
         out.print(f"  {what}: {one_line(', '.join(report.joined))}", soft_wrap=True)
+        if report.joined_documents:
+            documents = one_line(", ".join(report.joined_documents))
+            out.print(f"  documents that have them: {documents}", soft_wrap=True)
         out.print(f"  memctl forget -k {report.kb} {one_line(names)}", soft_wrap=True)

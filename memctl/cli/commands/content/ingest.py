@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _SHOWN_FAILURES = 20
 _SHOWN_NOTES = 20
 _SUMMARY = ("ingested", "superseded", "skipped", "empty", "gone", "failed", "memories")
-_EXPECTED = ("hidden", "ignored", "subtitles")
+_EXPECTED = ("hidden", "ignored", "subtitles", "log")
 
 
 _TextOption = Annotated[
