@@ -151,9 +151,9 @@ def parse_agent(data: bytes, place: str) -> AgentSettings:
     return replace(loaded, stated=tuple(_dotted_keys(found)))
 
 
-def _dotted_keys(found: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+def _dotted_keys(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     """Return the keys of a file, those of its sections with the names of these before them."""
-    for key, value in found.items():
+    for key, value in settings.items():
         if isinstance(value, Mapping):
             yield from _dotted_keys(value, f"{prefix}{key}.")
         else:

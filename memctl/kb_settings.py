@@ -417,15 +417,15 @@ def _instant(value: object, place: str) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-def _tables(found: Mapping[str, Any], key: str, place: str) -> list[dict[str, Any]]:
-    value = found.get(key, [])
+def _tables(settings: Mapping[str, Any], key: str, place: str) -> list[dict[str, Any]]:
+    value = settings.get(key, [])
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise ConfigError(f"{place}: {key} must be tables", f"write [[{key}]] above each")
     return value
 
 
-def _texts(found: Mapping[str, Any], key: str, place: str) -> tuple[str, ...]:
-    value = found.get(key, [])
+def _texts(settings: Mapping[str, Any], key: str, place: str) -> tuple[str, ...]:
+    value = settings.get(key, [])
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
         raise ConfigError(f"{place}: {key} must be a list of texts, not {value!r}")
     return tuple(value)
@@ -441,29 +441,29 @@ def _inbox(item: Mapping[str, Any], folder: Path, place: str) -> Inbox:
     return Inbox((folder / expand_path(path)).absolute(), after)
 
 
-def own_models(given: object, place: str) -> tuple[tuple[OwnTask, str], ...]:
+def own_models(value: object, place: str) -> tuple[tuple[OwnTask, str], ...]:
     """Return what a table ``[models]`` says, of a knowledge base or an agent.
 
     Raises:
         ConfigError: It is no table, names something that is no task, or a model is no text.
     """
-    if not isinstance(given, dict):
+    if not isinstance(value, dict):
         raise ConfigError(f"{place}: models must be a table", 'write [models] and answer = "..."')
     tasks: tuple[OwnTask, ...] = get_args(OwnTask)
-    check_keys(given, tasks, prefix="models.", place=place)
-    for task, name in given.items():
+    check_keys(value, tasks, prefix="models.", place=place)
+    for task, name in value.items():
         if not isinstance(name, str):
             raise ConfigError(f"{place}: models.{task} must be the name of a model, not {name!r}")
-    return tuple((task, given[task]) for task in tasks if task in given)
+    return tuple((task, value[task]) for task in tasks if task in value)
 
 
 def own_values(
-    given: object, keys: Collection[str], name: str, place: str
+    value: object, keys: Collection[str], name: str, place: str
 ) -> tuple[tuple[str, Any], ...]:
     """Return what a table of a kb.toml says instead of the program's settings.
 
     Args:
-        given: The table.
+        value: The table.
         keys: What may stand in it.
         name: What it is called.
         place: Where it stands.
@@ -471,10 +471,10 @@ def own_values(
     Raises:
         ConfigError: It is no table, or has something else in it.
     """
-    if not isinstance(given, dict):
+    if not isinstance(value, dict):
         raise ConfigError(f"{place}: {name} must be a table", f"write [{name}] above it")
-    check_keys(given, keys, prefix=f"{name}.", place=place)
-    return tuple((key, given[key]) for key in keys if key in given)
+    check_keys(value, keys, prefix=f"{name}.", place=place)
+    return tuple((key, value[key]) for key in keys if key in value)
 
 
 def _grant(item: Mapping[str, Any], place: str) -> Grant:

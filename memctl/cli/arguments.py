@@ -233,7 +233,7 @@ def parse_filters(
     )
 
 
-def _metadata_filter(pairs: Sequence[str], given: str | None) -> dict[str, Any] | None:
+def _metadata_filter(pairs: Sequence[str], text: str | None) -> dict[str, Any] | None:
     """Return one filter of conditions like ``year>=2024`` and a filter in JSON.
 
     Raises:
@@ -249,9 +249,9 @@ def _metadata_filter(pairs: Sequence[str], given: str | None) -> dict[str, Any] 
             number = json.loads(match["value"])
             value = number if isinstance(number, (int, float)) else value
         conditions.append({match["key"].strip(): {_META_OPERATORS[match["operator"]]: value}})
-    if given is not None:
+    if text is not None:
         try:
-            conditions.append(json.loads(given))
+            conditions.append(json.loads(text))
         except ValueError:
             raise UsageError("--filter is no JSON", 'write \'{"year": {"$gte": 2024}}\'') from None
     return {"$and": conditions} if conditions else None
@@ -276,14 +276,14 @@ def parse_pairs(pairs: Sequence[str], option: str) -> dict[str, Any]:
     return found
 
 
-def parse_metadata(given: Sequence[str], option: str) -> dict[str, Any]:
+def parse_metadata(pairs: Sequence[str], option: str) -> dict[str, Any]:
     """Return what is given as ``key=value``, or as a JSON object.
 
     Raises:
         UsageError: Something is neither.
     """
     found: dict[str, Any] = {}
-    for each in given:
+    for each in pairs:
         if not each.lstrip().startswith("{"):
             found |= parse_pairs([each], option)
             continue

@@ -143,8 +143,8 @@ _root = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(value: bool) -> None:
+    if value:
         typer.echo(f"memctl {__version__}")
         raise typer.Exit
 
@@ -236,17 +236,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(code)
 
 
-def interrupt_again(lost: sys.UnraisableHookArgs) -> None:
+def interrupt_again(unraisable: sys.UnraisableHookArgs) -> None:
     """Let an interrupt that came during a callback of Python end the command.
 
     An import does so to clean up, for example, and Python then only prints the interrupt.
     """
-    if lost.exc_type is KeyboardInterrupt:
+    if unraisable.exc_type is KeyboardInterrupt:
         later = threading.Timer(_CALLBACK_SECONDS, _thread.interrupt_main)  # not in this callback
         later.daemon = True
         later.start()
     else:
-        sys.__unraisablehook__(lost)
+        sys.__unraisablehook__(unraisable)
 
 
 def _end(code: int) -> None:

@@ -227,10 +227,10 @@ def _check_content(
         table: verifier.inspect_table(table, head[table]) for table in TABLES if table in head
     }
     snapshot = Snapshot(datasets, head, int(ledger.meta(DIMENSION) or 0))
-    examined = Examined(layout, config, ledger, states, snapshot, verifier, deep, now)
+    examination = Examined(layout, config, ledger, states, snapshot, verifier, deep, now)
     for check in CONTENT_CHECKS:
         try:
-            yield from check.findings(examined)
+            yield from check.findings(examination)
         except DamagedError as error:  # which reading each file and index did not find
             found = damaged("tables", "tables", error.message, error.hint)
             yield from named(check.name, [found])

@@ -80,17 +80,17 @@ class Rebuild(Struct, frozen=True):
         store.upkeep()
         yield from steps
 
-    def _remake(self, transaction: Transaction, made: VectorCache, before: Snapshot) -> None:
+    def _remake(self, transaction: Transaction, vectors: VectorCache, before: Snapshot) -> None:
         try:
-            _require_same_vectors(before, made)
+            _require_same_vectors(before, vectors)
         except DamagedError:
-            made.drop()
+            vectors.drop()
             raise
         replace_entities(transaction, *derive_all(before))
         loose = CrossReferences(transaction.snapshot()).dangling_relations()
         erase_rows(transaction, "relations", loose)
         transaction.replace_vectors(
-            made.dimension, EMBEDDED_COLUMNS, lambda batch: made.vectors(vector_keys(batch))
+            vectors.dimension, EMBEDDED_COLUMNS, lambda batch: vectors.vectors(vector_keys(batch))
         )
         for table in TABLES:
             remake_indexes(table, transaction.dataset(table))
@@ -115,7 +115,7 @@ def _report_counts(before: Snapshot, after: Snapshot) -> Iterator[Step]:
 # --- the proof -----------------------------------------------------------------------------------
 
 
-def _require_same_vectors(before: Snapshot, made: VectorCache) -> None:
+def _require_same_vectors(before: Snapshot, vectors: VectorCache) -> None:
     """Compare the vectors that are there with those that were made of the stored texts.
 
     Raises:
@@ -124,7 +124,7 @@ def _require_same_vectors(before: Snapshot, made: VectorCache) -> None:
     differing: list[str] = []
     for batch in before.batches("memories", None, [*EMBEDDED_COLUMNS, VECTOR]):
         stored = vector_rows(batch.column(VECTOR))
-        off = _differ(stored, made.vectors(vector_keys(batch)))
+        off = _differ(stored, vectors.vectors(vector_keys(batch)))
         differing += [batch.column("id")[int(row)].as_py() for row in off.nonzero()[0]]
     if differing:
         amount = format_count(len(differing), "vector")

@@ -139,14 +139,14 @@ def _mask(flags: object) -> pa.Array:
 # --- the checks ----------------------------------------------------------------------------------
 
 
-def check_rows(examined: Examined) -> Iterator[Finding]:
+def check_rows(examination: Examined) -> Iterator[Finding]:
     """Look for rows that are there twice, or belong to or name what is not there."""
-    agreement = CrossReferences(examined.snapshot)
-    readable = [table for table in examined.states if examined.can_read(table)]
-    known = examined.ledger.manifests.row_counts()
+    agreement = CrossReferences(examination.snapshot)
+    readable = [table for table in examination.states if examination.can_read(table)]
+    known = examination.ledger.manifests.row_counts()
     for table in readable:
         ids = agreement.of(table)
-        committed = known.get((table, examined.states[table].version), len(ids))
+        committed = known.get((table, examination.states[table].version), len(ids))
         if ids.duplicates:
             yield damaged("rows", table, f"{format_count(ids.duplicates, 'id')} there twice")
         elif len(ids) != committed:
@@ -156,10 +156,10 @@ def check_rows(examined: Examined) -> Iterator[Finding]:
             yield ok("rows", table, f"{format_count(len(ids), 'id')}, each once")
     if {"documents", "memories"}.issubset(readable):
         yield from _check_documents(agreement)
-        yield from _check_files(agreement, examined)
+        yield from _check_files(agreement, examination)
     if "memories" in readable:
         yield from _check_references(agreement)
-    if len(readable) == len(examined.states):
+    if len(readable) == len(examination.states):
         yield from _check_graph(agreement)
 
 
@@ -176,8 +176,8 @@ def _check_documents(agreement: CrossReferences) -> Iterator[Finding]:
         yield ok("rows", "documents", "each live one has memories, and each memory its document")
 
 
-def _check_files(agreement: CrossReferences, examined: Examined) -> Iterator[Finding]:
-    done = examined.ledger.files.entries(["done"])
+def _check_files(agreement: CrossReferences, examination: Examined) -> Iterator[Finding]:
+    done = examination.ledger.files.entries(["done"])
     lost = agreement.unknown(done)
     if lost:
         message = f"{format_count(len(lost), 'file')} done, of which the document is not there"
@@ -280,15 +280,15 @@ Row = Mapping[str, Any]
 Passages = Sequence[Row]
 
 
-def check_citations(examined: Examined) -> Iterator[Finding]:
+def check_citations(examination: Examined) -> Iterator[Finding]:
     """Compare verbatim memories with the documents that they are from."""
-    if not examined.can_read("documents", "memories"):
+    if not examination.can_read("documents", "memories"):
         return
-    rows = examined.states["memories"].rows
-    prefix = "" if examined.deep else sample_prefix(rows)
+    rows = examination.states["memories"].rows
+    prefix = "" if examination.deep else sample_prefix(rows)
     looked, wrong = 0, 0
     gappy: list[str] = []
-    for document, passages in documents_with_passages(examined.snapshot, prefix):
+    for document, passages in documents_with_passages(examination.snapshot, prefix):
         text = document["text"]
         looked += len(passages)
         wrong += sum(not stands_there(text, passage) for passage in passages)

@@ -78,8 +78,8 @@ def ranked_ids(hits: Iterable[Hit], relevant: Iterable[str]) -> list[str]:
     return list(names)
 
 
-def _ids(found: Hit | DuplicateHit) -> list[str]:
-    return [id_ for id_ in (found.external_id, found.document_id, found.memory_id) if id_]
+def _ids(hit: Hit | DuplicateHit) -> list[str]:
+    return [id_ for id_ in (hit.external_id, hit.document_id, hit.memory_id) if id_]
 
 
 def measure(relevant: Sequence[str], ranked: Sequence[str]) -> dict[str, float]:
@@ -183,7 +183,7 @@ def _mean(values: Sequence[float], digits: int = 1) -> float:
     return round(sum(values) / len(values), digits)
 
 
-def comparable_mode(mode: str, saved: Mapping[str, object], asked: int) -> str | None:
+def comparable_mode(mode: str, saved: Mapping[str, object], mode_count: int) -> str | None:
     """Return the mode of a saved run to compare a mode with.
 
     It is the same mode, or where both runs have only one, that one.
@@ -191,11 +191,11 @@ def comparable_mode(mode: str, saved: Mapping[str, object], asked: int) -> str |
     Args:
         mode: The mode in this run.
         saved: The saved run, by mode.
-        asked: Number of modes in this run.
+        mode_count: Number of modes in this run.
     """
     if mode in saved:
         return mode
-    return next(iter(saved)) if len(saved) == asked == 1 else None
+    return next(iter(saved)) if len(saved) == mode_count == 1 else None
 
 
 # --- runs -----------------------------------------------------------------------------------------

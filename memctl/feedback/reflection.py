@@ -118,31 +118,31 @@ class Reflector(Struct, frozen=True):
         return Reflection(self.kb, since, found)
 
     def keep(
-        self, found: Reflection, editor: Editor, namespace: str, job: int | None = None
+        self, reflection: Reflection, editor: Editor, namespace: str, job: int | None = None
     ) -> Memory:
         """Keep what was found as a memory; it goes with the conversations it is about.
 
         Args:
-            found: What was found.
+            reflection: What was found.
             editor: Writes it.
             namespace: Where it goes.
             job: The job that it is part of, with which it is taken back.
         """
         now = self.clock()
         lines = [f"Looking back on {now:%d %B %Y}:"]
-        lines += [f"- {each.text} {each.suggestion}" for each in found.findings]
+        lines += [f"- {each.text} {each.suggestion}" for each in reflection.findings]
         return editor.add(
             Statement(
                 text="\n".join(lines),
                 type=REFLECTION,
                 namespace=namespace,
-                source_ids=tuple(self._sources(found)),
+                source_ids=tuple(self._sources(reflection)),
                 source_type="system",
                 method=REFLECTED,
                 source=LOOKING_BACK,
                 metadata={
-                    "findings": len(found.findings),
-                    "since": None if found.since is None else found.since.isoformat(),
+                    "findings": len(reflection.findings),
+                    "since": None if reflection.since is None else reflection.since.isoformat(),
                 },
             ),
             job=job,
@@ -270,9 +270,9 @@ class Reflector(Struct, frozen=True):
             text = f"{format_count(len(some), what)} on {topic} {how}: {said}{end}"
             yield _make_finding(kind, topic, text, [each.id for each in some], len(some))
 
-    def _sources(self, found: Reflection) -> Iterable[str]:
+    def _sources(self, reflection: Reflection) -> Iterable[str]:
         """Yield the memories that a reflection rests on: summaries, and what is found of others."""
-        named = {id_ for each in found.findings for id_ in each.evidence}
+        named = {id_ for each in reflection.findings for id_ in each.evidence}
         ids = [id_ for id_ in named if id_.startswith(("m_", "i_"))]
         ids += [
             each.memory_id

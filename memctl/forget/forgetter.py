@@ -296,9 +296,9 @@ class Forgetter:
         snapshots = [self._limit_scope(each) for each in read]
         deleted = self._find_deleted(selection) if selection.documents else []
         selection = resolve_selection([now, *snapshots], selection, deleted)
-        made = plan_erasure(now, known_selection(now, selection))
-        sources, texts = _sources(now, made), dict.fromkeys(made.texts)
-        gone, blocked = {*made.parts, *made.memories}, {*made.redacted}
+        plan = plan_erasure(now, known_selection(now, selection))
+        sources, texts = _sources(now, plan), dict.fromkeys(plan.texts)
+        gone, blocked = {*plan.parts, *plan.memories}, {*plan.redacted}
         for snapshot in snapshots:
             earlier = plan_erasure(snapshot, known_selection(snapshot, selection))
             sources |= _sources(snapshot, earlier)
@@ -312,7 +312,7 @@ class Forgetter:
         gone.update(lost, found.memories)
         content = ContentSelection(selection.session, selection.namespace, selection.before, scope)
         texts |= dict.fromkeys(search_sentences(words_of_content(ledger, content)))
-        search_patterns = tuple(SearchPattern(text, is_name=made.is_names) for text in texts)
+        search_patterns = tuple(SearchPattern(text, is_name=plan.is_names) for text in texts)
         is_narrowed = scope or selection.namespace is not None or selection.session is not None
         before = None if is_narrowed else selection.before
         files = self._copies.older(before) if before else frozenset()
@@ -322,7 +322,7 @@ class Forgetter:
         beyond = self._beyond(whole, search_patterns)
         own = [each for each in search_patterns if each not in beyond]
         if not (
-            made.memories
+            plan.memories
             or sources.ids
             or files
             or any(find_leftovers(self._store, own))
@@ -331,7 +331,7 @@ class Forgetter:
         ):
             raise _nothing_of(selection)
         return _ErasureScope(
-            made,
+            plan,
             sources,
             tuple(texts),
             frozenset(gone),
@@ -426,7 +426,7 @@ class Forgetter:
     def _erasure(
         self, found: _ErasureScope, gone: ErasedRows, others: Sequence[SearchPattern]
     ) -> Erasure:
-        folder, made = str(self._layout.folder), found.plan
+        folder, plan = str(self._layout.folder), found.plan
         search_patterns = [each for each in found.sources.search_patterns if each not in others]
         own = [each for each in search_patterns if each not in found.beyond]
 
@@ -437,7 +437,7 @@ class Forgetter:
 
         def without(text: str) -> str:
             """Return a text with blocks in place of it."""
-            return folder.join(map(made.without, text.split(folder)))
+            return folder.join(map(plan.without, text.split(folder)))
 
         return Erasure(
             found.gone,
@@ -447,20 +447,20 @@ class Forgetter:
             found.sources.names,
             lambda text: is_in(text, own),
             lambda text: is_in(text, search_patterns),
-            without if made.is_names else None,
+            without if plan.is_names else None,
             found.before,
             found.content,
         )
 
     def _report(
-        self, made: ErasurePlan, yours: tuple[str, ...], content: ErasedContent
+        self, plan: ErasurePlan, yours: tuple[str, ...], content: ErasedContent
     ) -> ForgetReport:
         return ForgetReport(
             kb=self._layout.name,
-            documents=len(made.roots),
-            memories=len(made.memories),
-            insights=made.insights,
-            redacted=tuple(made.redacted),
+            documents=len(plan.roots),
+            memories=len(plan.memories),
+            insights=plan.insights,
+            redacted=tuple(plan.redacted),
             yours=yours,
             pools=content.pools,
             pool_keys=content.pool_keys,
@@ -572,17 +572,17 @@ def _nothing_of(selection: Selection) -> NotFoundError:
     return NotFoundError("there is nothing of the kind to forget", hint)
 
 
-def _naming(snapshot: Snapshot, made: ErasurePlan) -> Iterator[str]:
+def _naming(snapshot: Snapshot, plan: ErasurePlan) -> Iterator[str]:
     """Yield the ids of what the graph of a snapshot has of the words that documents lose."""
     graph = set(TABLES).difference(("documents", "memories"))
-    if made.hidden:
+    if plan.hidden:
         graph.discard("entities")  # another's rows may name them
-    for table in graph if made.patterns else ():
-        yield from rows_naming(snapshot, table, made.patterns, made.hidden)
+    for table in graph if plan.patterns else ():
+        yield from rows_naming(snapshot, table, plan.patterns, plan.hidden)
 
 
-def _sources(snapshot: Snapshot, made: ErasurePlan) -> ErasedSources:
-    ids = sorted({*made.roots, *made.redacted, *made.files})
+def _sources(snapshot: Snapshot, plan: ErasurePlan) -> ErasedSources:
+    ids = sorted({*plan.roots, *plan.redacted, *plan.files})
     where = col("root_id").is_in(ids) & (col("part") == 0)
     rows = snapshot.scan("documents", where, ["id", "sha256", "size", "source"]).to_pylist()
     return ErasedSources(

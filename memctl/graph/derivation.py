@@ -138,7 +138,7 @@ def _link(
     page: str,
     memory_ids: tuple[str, ...],
     since: datetime,
-    written: PageLink | None,
+    link: PageLink | None,
 ) -> Relation:
     target = entity_id(page, PAGE)
     return Relation(
@@ -151,7 +151,7 @@ def _link(
         confidence=1.0,
         memory_ids=memory_ids,
         valid_from=since,
-        metadata={"link_text": written.written, "anchor": written.anchor} if written else {},
+        metadata={"link_text": link.written, "anchor": link.anchor} if link else {},
     )
 
 

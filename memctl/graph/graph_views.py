@@ -183,9 +183,9 @@ class WordComparison(Struct, frozen=True):
 _BY_STEMS = WordComparison()
 
 
-def _count_forms(wanted: Iterable[str], stems: Iterable[str]) -> int:
+def _count_forms(names: Iterable[str], stems: Iterable[str]) -> int:
     """Return how many words a text has other forms of, such as "roofer" of "roof"."""
-    long = [word for word in wanted if len(word) >= _SHORTEST_STEM]
+    long = [word for word in names if len(word) >= _SHORTEST_STEM]
     return sum(any(stem.startswith(word) for stem in stems) for word in long)
 
 
@@ -339,13 +339,13 @@ class GraphView(Struct, frozen=True, dict=True):
         return list(islice((each for each in found if each.relations or not relation), limit))
 
     def _relations(
-        self, at: int, most: int | None, relation: str | None, said: str | None
+        self, at: int, most: int | None, relation: str | None, statement: str | None
     ) -> list[NeighbourView]:
         """The relations of a node, first those of the type that a text says."""
         rows = self._near(at, 1, most, relation, "both")
-        if said is None or relation is not None:
+        if statement is None or relation is not None:
             return rows
-        first = self._near(at, 1, most, said, "both")
+        first = self._near(at, 1, most, statement, "both")
         shown = {row.id for row in first}
         return [*first, *(row for row in rows if row.id not in shown)]
 
@@ -450,13 +450,13 @@ class GraphView(Struct, frozen=True, dict=True):
         return sorted(best, key=best.__getitem__, reverse=True)[:_NEAR]
 
     def _passages_near(
-        self, wanted: set[str], meant: NDArray[np.float32]
+        self, names: set[str], vector: NDArray[np.float32]
     ) -> Iterator[tuple[int, str]]:
         """Yield the passages that are nearest to a text, by number."""
         columns, index = ("id", "text"), self.graph.index
-        found = [self.snapshot.keyword(sorted(wanted), self.where, _READ, columns)]
+        found = [self.snapshot.keyword(sorted(names), self.where, _READ, columns)]
         if self.words.compares_passages:
-            found.append(self.snapshot.nearest(meant, self.where, _READ, columns))
+            found.append(self.snapshot.nearest(vector, self.where, _READ, columns))
         texts = {row["id"]: row["text"] for rows in found for row in rows.to_pylist()}
         for id_, text in texts.items():
             if id_ in index.at:
@@ -517,19 +517,19 @@ class GraphView(Struct, frozen=True, dict=True):
             return "both"
         return "out" if leads else "in"
 
-    def _neighbour(self, found: Neighbour, relation: str | None) -> NeighbourView:
-        nodes, edge = self.graph.nodes, self.graph.edge(*found.way[-2:])
-        node = nodes[found.node]
+    def _neighbour(self, neighbour: Neighbour, relation: str | None) -> NeighbourView:
+        nodes, edge = self.graph.nodes, self.graph.edge(*neighbour.way[-2:])
+        node = nodes[neighbour.node]
         return NeighbourView(
             id=node.id,
             name=node.name,
             type=node.type,
-            hops=found.hops,
-            weight=found.weight,
+            hops=neighbour.hops,
+            weight=neighbour.weight,
             relation=relation or edge.relations[0],
-            via=tuple(nodes[at].name for at in found.way[1:-1]),
+            via=tuple(nodes[at].name for at in neighbour.way[1:-1]),
             memory_ids=edge.memory_ids,
-            direction=self._direction(found.way[-2], found.way[-1], relation),
+            direction=self._direction(neighbour.way[-2], neighbour.way[-1], relation),
         )
 
     def path(self, one: str, other: str) -> list[Step]:

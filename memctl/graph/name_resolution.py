@@ -153,8 +153,8 @@ class _Resolver:
             return key
         return self._unless_apart(key, key.partition(" ")[2])
 
-    def _unless_apart(self, key: str, wanted: str) -> str:
-        return key if self._decisions.are_apart(key, wanted) else wanted
+    def _unless_apart(self, key: str, name: str) -> str:
+        return key if self._decisions.are_apart(key, name) else name
 
     def _person(self, name: str) -> Person | None:
         if self._types[name] in WRITTEN_EXACTLY:

@@ -186,8 +186,8 @@ class CallerWork(Part):
         wanted = next(iter(exchange.wanted.values()), None)
         return _item("document", document_id, wanted) if wanted else None
 
-    def _document_replied(self, id_: str, document_id: str, key: str, given: bytes) -> WorkDone:
-        with self._with_reply(id_, key, given) as services:
+    def _document_replied(self, id_: str, document_id: str, key: str, reply: bytes) -> WorkDone:
+        with self._with_reply(id_, key, reply) as services:
             try:
                 report = services.ingestor_that("wait").understand(document_id)
             except ModelUnavailable:
@@ -207,8 +207,8 @@ class CallerWork(Part):
             services.ingestor.compare()
         return tuple(exchange.wanted.values())
 
-    def _comparison_replied(self, id_: str, key: str, given: bytes) -> WorkDone:
-        with self._with_reply(id_, key, given) as services:
+    def _comparison_replied(self, id_: str, key: str, reply: bytes) -> WorkDone:
+        with self._with_reply(id_, key, reply) as services:
             report = services.ingestor.compare()
         taken = report.updated + report.contradicted + report.restated
         return WorkDone(id_, "comparison", True, taken, report.dropped, "the facts are compared")
@@ -219,8 +219,8 @@ class CallerWork(Part):
             services.consolidator(asks_model=True).ask(size)
         return tuple(exchange.wanted.values())
 
-    def _insight_replied(self, id_: str, key: str, given: bytes) -> WorkDone:
-        with self._with_reply(id_, key, given) as services:
+    def _insight_replied(self, id_: str, key: str, reply: bytes) -> WorkDone:
+        with self._with_reply(id_, key, reply) as services:
             size = services.config.consolidate.batch_size
             report = services.consolidator(asks_model=True).run(batch_size=size)
         message = f"{report.waiting} groups wait" if report.waiting else "no group waits"
@@ -270,10 +270,10 @@ class CallerWork(Part):
             each.number: memories.get(each.memory_id).memory.text for each in found.citations
         }
 
-    def _answer_replied(self, id_: str, query_id: str, given: bytes) -> WorkDone:
+    def _answer_replied(self, id_: str, query_id: str, reply: bytes) -> WorkDone:
         from memctl.understanding.model_understander import find_quote
 
-        checked = json.loads(given)
+        checked = json.loads(reply)
         question = next((text for known, text in self._questions() if known == query_id), None)
         if question is None:
             raise _work_is_gone(id_)
@@ -294,12 +294,12 @@ class CallerWork(Part):
 
     @contextmanager
     def _caller_as_model(
-        self, given: dict[str, bytes]
+        self, reply: dict[str, bytes]
     ) -> Iterator[tuple[CallerExchange, ServiceFactory]]:
         """Yield services whose model is the caller, and where its replies are kept."""
         from memctl.models.caller_model import CallerExchange
 
-        exchange = CallerExchange(given)
+        exchange = CallerExchange(reply)
         services = self._kb.services.for_caller(exchange)
         try:
             yield exchange, services
@@ -307,24 +307,24 @@ class CallerWork(Part):
             services.close()
 
     @contextmanager
-    def _with_reply(self, id_: str, key: str, given: bytes) -> Iterator[ServiceFactory]:
+    def _with_reply(self, id_: str, key: str, reply: bytes) -> Iterator[ServiceFactory]:
         """Yield services for which a reply is ready; refuse a reply that none of them asks for."""
         self._kb.begin_change()
-        with self._caller_as_model({key: given}) as (exchange, services):
+        with self._caller_as_model({key: reply}) as (exchange, services):
             yield services
         if key not in exchange.used:
             raise _work_is_gone(id_)
 
 
-def _item(kind: WorkKind, about: str, wanted: WantedReply) -> WorkItem:
+def _item(kind: WorkKind, about: str, reply: WantedReply) -> WorkItem:
     return WorkItem(
-        f"{kind}:{about}:{wanted.id}",
+        f"{kind}:{about}:{reply.id}",
         kind,
         about,
-        wanted.prompt,
-        wanted.instructions,
-        wanted.data,
-        wanted.schema,
+        reply.prompt,
+        reply.instructions,
+        reply.data,
+        reply.schema,
     )
 
 

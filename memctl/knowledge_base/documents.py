@@ -465,10 +465,10 @@ class Links:
         return known
 
 
-def _keep(kept: dict[K, V], key: K, value: V) -> V:
+def _keep(cache: dict[K, V], key: K, value: V) -> V:
     """Keep the latest values, of at most this many keys."""
-    kept.pop(key, None)
-    kept[key] = value
-    while len(kept) > _MOST_LIMITS:
-        kept.pop(next(iter(kept)))
+    cache.pop(key, None)
+    cache[key] = value
+    while len(cache) > _MOST_LIMITS:
+        cache.pop(next(iter(cache)))
     return value

@@ -248,8 +248,8 @@ class Judgements(Part):
             kb.conversations.clean,
         )
 
-    def _apply(self, made: Feedback) -> int:
-        return len(self._kb.store.ledger.feedback_effects.of(made.feedback_id))
+    def _apply(self, feedback: Feedback) -> int:
+        return len(self._kb.store.ledger.feedback_effects.of(feedback.feedback_id))
 
     def _is_shown(self, namespace: str) -> bool:
         is_private = namespace in self._kb.settings.private_namespaces

@@ -352,7 +352,7 @@ class Vectors(Part):
             return drop_vector_caches(self._kb.layout.folder)
 
     def _reembed(
-        self, wanted: str, dimension: int, progress: ProgressListener | None
+        self, model: str, dimension: int, progress: ProgressListener | None
     ) -> ReembedReport | None:
         from memctl.memories.reembedding import EmbedderTarget, reembed
 
@@ -360,13 +360,13 @@ class Vectors(Part):
         kb.begin_change()
         current = store.embedder or kb.settings.embedder
         report = None
-        if (current, store.dimension) != (wanted, dimension):
+        if (current, store.dimension) != (model, dimension):
             providers = kb.services.for_private.providers
             target = EmbedderTarget(
-                wanted, dimension, lambda: providers.embedder(wanted, dimension, kb.name)
+                model, dimension, lambda: providers.embedder(model, dimension, kb.name)
             )
             report = reembed(store, current, target, progress)
-        kb.settings = follow_embedder(kb.layout.settings, kb.settings, wanted, dimension)
+        kb.settings = follow_embedder(kb.layout.settings, kb.settings, model, dimension)
         return report
 
 

@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from memctl.tiers.router import TierHit
 
 
-def _pool_hit(kb: str, found: TierHit, pool: Pool, key: str) -> Hit:
+def _pool_hit(kb: str, hit: TierHit, pool: Pool, key: str) -> Hit:
     return Hit(
-        rank=found.rank,
-        score=found.score,
+        rank=hit.rank,
+        score=hit.score,
         kb=kb,
         memory_id="",
         document_id=None,
         external_id=None,
         source=f"pool {pool.pool_id}, key {key}",
         title=pool.name,
-        text=found.text,
+        text=hit.text,
         start=None,
         end=None,
         page=None,
@@ -59,8 +59,8 @@ def _pool_hit(kb: str, found: TierHit, pool: Pool, key: str) -> Hit:
         source_ids=(),
         importance=0.0,
         created_at=pool.updated_at,
-        legs={"vector": found.score},
-        similarity=found.score,
+        legs={"vector": hit.score},
+        similarity=hit.score,
         agent_id=pool.owner,
     )
 

@@ -332,5 +332,5 @@ def _is_colour(text: str, match: re.Match[str]) -> bool:
     return has_digit or written.lower() in ("fff", "ffffff") or bool(_COLOUR_BEFORE.search(before))
 
 
-def _unique(found: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(item for item in found if item))
+def _unique(tags: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item for item in tags if item))

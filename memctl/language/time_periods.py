@@ -627,12 +627,12 @@ def _easter_sunday(year: int) -> date:
     return date(year, month, day + 1)
 
 
-def _relative_to_feast(found: Mapping[str, str], days: Days) -> Days:
+def _relative_to_feast(groups: Mapping[str, str], days: Days) -> Days:
     """The day, week or month before a day, or after it."""
-    if "side" not in found:
+    if "side" not in groups:
         return days
-    length = _DAYS_IN[found["side_unit"]] * _DAY
-    if found["side"] == "before":
+    length = _DAYS_IN[groups["side_unit"]] * _DAY
+    if groups["side"] == "before":
         return days[0] - length, days[0] - _DAY
     return days[1] + _DAY, days[1] + length
 

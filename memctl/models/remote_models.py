@@ -137,17 +137,17 @@ class RemoteEmbedder(_RemoteModel):
                 self._account.keep(self._key(text), "embed", self.name, row.tobytes())
         return kept.astype(np.float32)
 
-    def _check_vectors(self, found: Sequence[Sequence[float]], count: int) -> NDArray[np.float32]:
-        if len(found) != count:
-            raise BadReply(f"{self.name} gave {len(found)} vectors for {count} texts")
-        lengths = {len(vector) for vector in found}
+    def _check_vectors(self, vectors: Sequence[Sequence[float]], count: int) -> NDArray[np.float32]:
+        if len(vectors) != count:
+            raise BadReply(f"{self.name} gave {len(vectors)} vectors for {count} texts")
+        lengths = {len(vector) for vector in vectors}
         if lengths != {self.dimension}:
             raise BadReply(
                 f"{self.name} gave vectors of length {sorted(lengths)}, not {self.dimension}",
                 "the endpoint has another model under that name; use the one that this was made"
                 f" with, or memctl kb reembed {self._kb}",
             )
-        rows = np.asarray(found, dtype=np.float32)
+        rows = np.asarray(vectors, dtype=np.float32)
         if not np.isfinite(rows).all():
             raise BadReply(f"{self.name} gave vectors with values that are no numbers")
         return normalize_rows(rows)

@@ -152,9 +152,11 @@ class Operation(Struct, frozen=True):
         """A record."""
         return _records_of(self.run)[1]
 
-    def effect_of(self, asked: object) -> Effect:
+    def effect_of(self, parameters: object) -> Effect:
         """Return what it does with some parameters."""
-        return "read" if self.only_reads is not None and self.only_reads(asked) else self.effect
+        return (
+            "read" if self.only_reads is not None and self.only_reads(parameters) else self.effect
+        )
 
     @property
     def toolset(self) -> str:

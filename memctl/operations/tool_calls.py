@@ -162,11 +162,11 @@ def run_operation(operation: Operation, arguments: object, context: OperationCon
     name = operation.name
     if refused := refusal(operation, context):
         raise UsageError(refused, "memctl tool list names the others")
-    asked = parse_arguments(operation.parameters, _decode(arguments, name), name)
-    if refused := refusal(operation, context, asked):
+    parameters = parse_arguments(operation.parameters, _decode(arguments, name), name)
+    if refused := refusal(operation, context, parameters):
         raise UsageError(refused, "with other arguments it only reads")
     try:
-        result = carry_out(operation, asked, context)
+        result = carry_out(operation, parameters, context)
     except UsageError:
         raise
     except MemctlError as error:
@@ -176,34 +176,34 @@ def run_operation(operation: Operation, arguments: object, context: OperationCon
     return ToolResult(value, cut_text(text), is_recall=operation.is_recall)
 
 
-def carry_out(operation: Operation, asked: Any, context: OperationContext) -> Any:
+def carry_out(operation: Operation, parameters: Any, context: OperationContext) -> Any:
     """Carry out an operation with parameters that were checked, and return its record.
 
     Raises:
         AccessRefused: Its caller may not use it.
         MemctlError: It failed.
     """
-    if refused := refusal(operation, context, asked):
+    if refused := refusal(operation, context, parameters):
         raise AccessRefused(refused, "memctl tool list names the others")
     _check_resource(operation, context)
     with reading_as("tool"):
-        return operation.run(context, asked)
+        return operation.run(context, parameters)
 
 
-def refusal(operation: Operation, context: OperationContext, asked: object = None) -> str:
+def refusal(operation: Operation, context: OperationContext, parameters: object = None) -> str:
     """Return why a caller may not use an operation; "" if it may.
 
     Args:
         operation: Which one.
         context: For whom.
-        asked: With which parameters; by default with any.
+        parameters: With which parameters; by default with any.
     """
     allowed = context.allowed_tools
     if allowed is not None and (operation.alias_of or operation.name) not in allowed:
         agent = context.identity.agent
         return f"{operation.name} is not allowed {f'to {agent}' if agent else 'here'}"
-    may_read = operation.only_reads is not None and asked is None
-    if context.read_only and not may_read and operation.effect_of(asked) != "read":
+    may_read = operation.only_reads is not None and parameters is None
+    if context.read_only and not may_read and operation.effect_of(parameters) != "read":
         return f"{operation.name} changes memory, which may only be read here"
     return ""
 

@@ -485,13 +485,13 @@ class Pools:
         return PoolChange(pool_id, version, notified, evicted, changed.data_size_bytes)
 
     def _save_keys(
-        self, pool_id: str, stored: Sequence[PoolKey], made: Mapping[str, PoolKey]
+        self, pool_id: str, stored: Sequence[PoolKey], pool_keys: Mapping[str, PoolKey]
     ) -> None:
         """Store the keys that a pool has after a change, and remove those that it had before."""
         unchanged = {id(entry) for entry in stored}
-        self._pools.keys.save(*(each for each in made.values() if id(each) not in unchanged))
+        self._pools.keys.save(*(each for each in pool_keys.values() if id(each) not in unchanged))
         for entry in stored:
-            if entry.key not in made:
+            if entry.key not in pool_keys:
                 self._pools.keys.remove(pool_id, entry.key)
 
     def _save_version(

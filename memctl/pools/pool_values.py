@@ -153,9 +153,9 @@ def value_at(data: Data, path: tuple[str, ...]) -> Any:
     return found
 
 
-def _known_keys(found: Data) -> str:
-    names = sorted(found)[:_NAMED_KEYS]
-    more = len(found) - len(names)
+def _known_keys(data: Data) -> str:
+    names = sorted(data)[:_NAMED_KEYS]
+    more = len(data) - len(names)
     listed = ", ".join(names) + (f" and {more:,} more" if more else "")
     return f"there are {listed}" if names else "nothing has been written there yet"
 

@@ -67,18 +67,20 @@ def file_provenance(
         file: A path, or the last parts of one.
         now: The time.
     """
-    asked = FileReference.of(file)
-    entries = store.ledger.provenance.of(printable(asked.path), asked.name, asked.within(layout))
+    reference = FileReference.of(file)
+    entries = store.ledger.provenance.of(
+        printable(reference.path), reference.name, reference.within(layout)
+    )
     ids = {entry.document_id for entry in entries if entry.document_id}
     documents = DocumentOutcomes(layout, settings, store, ids, now)
     noted = _latest_counts(entries)
     return [
-        *PendingFiles(layout, settings, store.ledger).receipts(asked),
+        *PendingFiles(layout, settings, store.ledger).receipts(reference),
         *(
             documents.complete(_provenance(layout, entry), noted.get(entry.document_id or ""))
             for entry in entries
         ),
-        *documents.unnoted_files(asked),
+        *documents.unnoted_files(reference),
     ]
 
 
@@ -185,15 +187,15 @@ class PendingFiles:
         self._settings = settings
         self._ledger = ledger
 
-    def receipts(self, asked: FileReference) -> Iterator[FileProvenance]:
+    def receipts(self, reference: FileReference) -> Iterator[FileProvenance]:
         """Yield what there is to tell of the files that may be meant."""
         for entry in self._ledger.files.entries(["claimed"]):
             path = Path(entry.path)
-            if asked.matches(path):
+            if reference.matches(path):
                 ends = {"seen_at": entry.first_seen, "claimed_at": entry.updated_at}
                 place = self._claimed_place(path.name)
                 yield self._receipt(path, "processing", hint=self._goes_on(), place=place, **ends)
-        for inbox, path in asked.in_inboxes(self._layout, self._settings):
+        for inbox, path in reference.in_inboxes(self._layout, self._settings):
             if os.path.lexists(path) and (path.is_symlink() or not path.is_dir()):
                 yield from self._in_inbox(inbox, path)
 
@@ -330,12 +332,12 @@ class DocumentOutcomes:
         self._now = now
         self._found = self._read(sorted(ids))
 
-    def complete(self, receipt: FileProvenance, noted: int | None = None) -> FileProvenance:
+    def complete(self, receipt: FileProvenance, first: int | None = None) -> FileProvenance:
         """Add to a receipt what is known of its document, if that is still there.
 
         Args:
             receipt: The receipt.
-            noted: How many memories were made of it; None where that was not noted.
+            first: How many memories were made of it; None where that was not noted.
         """
         id_ = receipt.document_id or ""
         found = self._found.get(id_)
@@ -353,7 +355,7 @@ class DocumentOutcomes:
             passages=made.level(id_, "evidence"),
             facts=made.level(id_, "memory"),
             content=made.content(id_, found["metadata"]),
-            memories=made.memories(id_, noted),
+            memories=made.memories(id_, first),
             same_as=self._place(id_, found["source"]) if receipt.outcome == "known" else "",
             reader=found["reader"] if receipt.outcome == "remembered" else receipt.reader,
         )
@@ -363,16 +365,20 @@ class DocumentOutcomes:
         entry = self._files.of_documents([id_]).get(id_)
         return printable(self._layout.found_here(Path(entry.path))) if entry else source
 
-    def unnoted_files(self, asked: FileReference) -> list[FileProvenance]:
+    def unnoted_files(self, reference: FileReference) -> list[FileProvenance]:
         """Return the documents of a file whose reading was not noted, the newest first."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         names = self._snapshot.scan("documents", col("part") == 0, ["id", "source"])
-        within = asked.within(self._layout).removeprefix(f"{self._layout.processed.name}{os.sep}")
-        meant = pa.array([printable(asked.path), asked.name, within or asked.name], pa.string())
+        within = reference.within(self._layout).removeprefix(
+            f"{self._layout.processed.name}{os.sep}"
+        )
+        meant = pa.array(
+            [printable(reference.path), reference.name, within or reference.name], pa.string()
+        )
         is_same = pc.or_(
-            pc.is_in(names["source"], meant), pc.ends_with(names["source"], f"/{asked.name}")
+            pc.is_in(names["source"], meant), pc.ends_with(names["source"], f"/{reference.name}")
         )
         ids = [id_ for id_ in names.filter(is_same)["id"].to_pylist() if id_ not in self._found]
         self._found |= self._read(ids)

@@ -111,21 +111,21 @@ class QuerySession(Struct, frozen=True, dict=True):
         )
         if not options.log:
             return result
-        found = answer.found if answer else bool(outcome.hits) and outcome.relevance.is_near
+        is_answered = answer.found if answer else bool(outcome.hits) and outcome.relevance.is_near
         how = result_details(
             self._search_details(outcome, search, limit, hits),
             result,
             options.threshold,
             failures,
-            found=found,
+            is_answered=is_answered,
         )
         if not failures:
-            self._cache.save(question, options, began, result, how, found=found)
+            self._cache.save(question, options, began, result, how, is_answered=is_answered)
         query_id = self._log(
             question.text,
             "query",
             options.filters,
-            found,
+            is_answered,
             result.seconds,
             how,
             hits,
@@ -357,7 +357,7 @@ class QuerySession(Struct, frozen=True, dict=True):
         question: str,
         kind: QueryKind,
         filters: Filters,
-        found: bool,
+        is_answered: bool,
         seconds: float,
         how: QueryDetail,
         shown: Iterable[Hit],
@@ -374,7 +374,7 @@ class QuerySession(Struct, frozen=True, dict=True):
             text = shown_text(question, redact=context.config.query_log.redact)
             vector = _vector(outcome) if outcome else None
         logged = LoggedQuestion(
-            context.clock(), text, self._mode, kind, filters, found, seconds, how, vector
+            context.clock(), text, self._mode, kind, filters, is_answered, seconds, how, vector
         )
         gave: dict[str, list[Hit]] = {target.name: [] for target in targets}
         for hit in shown:

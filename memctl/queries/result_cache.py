@@ -62,7 +62,7 @@ class ResultCache(Struct, frozen=True, dict=True):
         result: QueryResult,
         how: QueryDetail,
         *,
-        found: bool,
+        is_answered: bool,
     ) -> None:
         """Keep what a question was given, on disk until the next commit, with a few others.
 
@@ -77,7 +77,7 @@ class ResultCache(Struct, frozen=True, dict=True):
             return
         known = self._results(options)
         known[self._key_of(question, options)] = CachedResult(
-            began, _first_end(snapshot, began), replace(result, question=""), how, found
+            began, _first_end(snapshot, began), replace(result, question=""), how, is_answered
         )
         latest = sorted(known.items(), key=lambda item: item[1].at)[-_MOST_RESULTS:]
         snapshot.derived.write("results", name, msgpack.encode(dict(latest)))

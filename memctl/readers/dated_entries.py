@@ -99,10 +99,10 @@ def with_entry_days(
         by.append(stated + _AFTER_STATED)
     if not by:
         return text
-    written = until = min(by)
+    written_on = until = min(by)
     if modified and (named := _end_of_year(text, name)) and modified - named < _LONGEST_KEPT:
         until = min(until, named)
-    found = _entries_by_date(text, until.date()) or _entries_by_day(text, name, written.date())
+    found = _entries_by_date(text, until.date()) or _entries_by_day(text, name, written_on.date())
     starts: dict[int, list[tuple[int, datetime]]] = {}
     for entry, day in found:
         moment = datetime.combine(day, time(), UTC)
@@ -161,7 +161,7 @@ def _month_of_name(name: str) -> _Dating:
 # --- entries that begin with the day and the month -----------------------------------------------
 
 
-def _entries_by_date(text: SourceText, written: date) -> list[tuple[_Entry, date]]:
+def _entries_by_date(text: SourceText, written_on: date) -> list[tuple[_Entry, date]]:
     entries = [
         _Entry(
             number,
@@ -174,7 +174,7 @@ def _entries_by_date(text: SourceText, written: date) -> list[tuple[_Entry, date
         if (found := _ENTRY.match(text.text, start, end))
         and (text.segments[number].said_at is None or found["year"])
     ]
-    return list(zip(entries, days, strict=True)) if (days := _days_of(entries, written)) else []
+    return list(zip(entries, days, strict=True)) if (days := _days_of(entries, written_on)) else []
 
 
 def _end_of_year(text: SourceText, name: str) -> datetime | None:
@@ -184,20 +184,22 @@ def _end_of_year(text: SourceText, name: str) -> datetime | None:
     return datetime(int(years.pop()), 12, 31, tzinfo=UTC) if len(years) == 1 else None
 
 
-def _days_of(entries: Sequence[_Entry], written: date) -> list[date]:
+def _days_of(entries: Sequence[_Entry], written_on: date) -> list[date]:
     """Return the days of entries that go back in time from one end to the other; else none."""
     if len(entries) < _FEWEST_ENTRIES:
         return []
-    newest_last = _in_order(entries, written)
-    newest_first = _in_order(entries[::-1], written)[::-1]
+    newest_last = _in_order(entries, written_on)
+    newest_first = _in_order(entries[::-1], written_on)[::-1]
     found = max(filter(None, (newest_last, newest_first)), key=min, default=[])
     may_be_plan = any(entry.is_item for entry in entries)
     return (
-        [] if may_be_plan and found and written - max(found) > _MAX_PAUSE_BEFORE_WRITING else found
+        []
+        if may_be_plan and found and written_on - max(found) > _MAX_PAUSE_BEFORE_WRITING
+        else found
     )
 
 
-def _in_order(entries: Sequence[_Entry], written: date) -> list[date]:
+def _in_order(entries: Sequence[_Entry], written_on: date) -> list[date]:
     """Return the days of entries, the oldest first; none if they are far apart.
 
     What follows the last one of a stated year goes on from there; what stands before it, or all
@@ -205,12 +207,12 @@ def _in_order(entries: Sequence[_Entry], written: date) -> list[date]:
     """
     with_year = [number for number, entry in enumerate(entries) if entry.year]
     last = with_year[-1] + 1 if with_year else len(entries)
-    until = _following(entries[:last][::-1], written, is_later=False)[::-1]
+    until = _following(entries[:last][::-1], written_on, is_later=False)[::-1]
     if not until:
         return []
     after = _following(entries[last:], until[-1], is_later=True)
     found = [*until, *after]
-    return found if len(found) == len(entries) and found[-1] <= written else []
+    return found if len(found) == len(entries) and found[-1] <= written_on else []
 
 
 def _following(entries: Sequence[_Entry], near: date, *, is_later: bool) -> list[date]:
@@ -248,7 +250,7 @@ def _day_in(entry: _Entry, year: int) -> date | None:
 # --- entries that begin with the number of the day -----------------------------------------------
 
 
-def _entries_by_day(text: SourceText, name: str, written: date) -> list[tuple[_Entry, date]]:
+def _entries_by_day(text: SourceText, name: str, written_on: date) -> list[tuple[_Entry, date]]:
     """Return the entries below each month that are its days one after the other."""
     entries = [
         _Entry(
@@ -267,10 +269,10 @@ def _entries_by_day(text: SourceText, name: str, written: date) -> list[tuple[_E
         and ((weekday := found["before"] or found["after"]) or not found["dot"])
     ]
     months = groupby(entries, lambda entry: (entry.month, entry.year))
-    return [pair for _, month in months for pair in _days_of_month(list(month), written)]
+    return [pair for _, month in months for pair in _days_of_month(list(month), written_on)]
 
 
-def _days_of_month(entries: Sequence[_Entry], written: date) -> list[tuple[_Entry, date]]:
+def _days_of_month(entries: Sequence[_Entry], written_on: date) -> list[tuple[_Entry, date]]:
     least = min(entry.indent for entry in entries)
     outer = [entry for entry in entries if entry.indent == least]
     kept: list[_Entry] = []
@@ -282,9 +284,9 @@ def _days_of_month(entries: Sequence[_Entry], written: date) -> list[tuple[_Entr
     year = kept[0].year
     has_weekdays = sum(entry.weekday is not None for entry in kept) >= _FEWEST_ENTRIES
     back = _LONGEST_KEPT.days // 365 if has_weekdays else 1
-    for each in (year,) if year else range(written.year, written.year - back - 1, -1):
+    for each in (year,) if year else range(written_on.year, written_on.year - back - 1, -1):
         days = [day for entry in kept if (day := _day_in(entry, each))]
-        if len(days) == len(kept) and days[-1] <= written:
+        if len(days) == len(kept) and days[-1] <= written_on:
             return list(zip(kept, days, strict=True))
     return []
 

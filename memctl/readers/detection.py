@@ -101,15 +101,15 @@ def _binary_type(path: Path, name: str, head: bytes) -> MediaType:
     )
 
 
-def _refine(found: MediaType, claimed: MediaType) -> MediaType:
+def _refine(media_type: MediaType, claimed: MediaType) -> MediaType:
     """The extension's type where the signature alone cannot tell two types apart."""
     alike = (
         ("video/mp4", "audio/mp4", "video/quicktime"),
         ("video/x-matroska", "video/webm"),
         ("audio/mpeg", "audio/flac"),
     )
-    same_family = any(found == group[0] and claimed in group for group in alike)
-    return claimed if same_family else found
+    same_family = any(media_type == group[0] and claimed in group for group in alike)
+    return claimed if same_family else media_type
 
 
 def is_text(head: bytes) -> bool:

@@ -56,14 +56,14 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def checked_origin(given: str) -> str:
+def checked_origin(origin: str) -> str:
     """Return an origin as browsers send it (https://www.rfc-editor.org/rfc/rfc6454#section-6.2).
 
     Raises:
         UsageError: It is none, or no single one.
     """
     try:
-        parts = urlsplit(given.strip().lower())
+        parts = urlsplit(origin.strip().lower())
         port = parts.port
     except ValueError:  # a port that is no number, half an address
         parts, port = urlsplit(""), None
@@ -71,7 +71,7 @@ def checked_origin(given: str) -> str:
     is_bare = parts.path in ("", "/") and not (parts.query or parts.fragment or "@" in parts.netloc)
     if parts.scheme not in _ORIGIN_PORTS or not _HOST.fullmatch(host) or not is_bare:
         raise UsageError(
-            f"{given[:80]!r} is no origin", "write one like https://notes.example, without a path"
+            f"{origin[:80]!r} is no origin", "write one like https://notes.example, without a path"
         )
     name = f"[{host}]" if ":" in host else host
     suffix = "" if port in (None, _ORIGIN_PORTS[parts.scheme]) else f":{port}"

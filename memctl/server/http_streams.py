@@ -107,35 +107,35 @@ def start_in_pieces(
 
 async def _query(request: Request) -> Response:
     refuse_query(request, taken=QuestionParameters.__struct_fields__)
-    asked = check_arguments(QuestionParameters, await json_body(request), "a question")
-    if not any(map(str.isalnum, asked.question)):
+    parameters = check_arguments(QuestionParameters, await json_body(request), "a question")
+    if not any(map(str.isalnum, parameters.question)):
         raise ShapeError("the question has no words")
-    if not asked.stream:
+    if not parameters.stream:
         found = await run(
             request,
             lambda context: context.reading().queries.ask(
-                asked.question, query_options(context, asked)
+                parameters.question, query_options(context, parameters)
             ),
-            *kbs_of(request, asked),
+            *kbs_of(request, parameters),
         )
         if ARROW in request.headers.get("accept", ""):
             hits = Listing(found.hits, found.total_results, record=Hit)
             return await calls_of(request).in_thread(lambda: reply(request, hits))
         return json_reply(found)
-    return stream_reply(_answer(request, asked))
+    return stream_reply(_answer(request, parameters))
 
 
-async def _answer(request: Request, asked: QuestionParameters) -> AsyncIterator[str]:
+async def _answer(request: Request, parameters: QuestionParameters) -> AsyncIterator[str]:
     """Yield pieces of an answer while a model writes it, then all that was found."""
 
     def ask(put: Callable[[str], None]) -> Awaitable[object]:
         """Ask in a thread, and hand on what comes."""
 
         def carry_out(context: OperationContext) -> object:
-            options = replace(query_options(context, asked), on_token=put)
-            return context.reading().queries.ask(asked.question, options)
+            options = replace(query_options(context, parameters), on_token=put)
+            return context.reading().queries.ask(parameters.question, options)
 
-        return run(request, carry_out, *kbs_of(request, asked))
+        return run(request, carry_out, *kbs_of(request, parameters))
 
     pieces, result = start_in_pieces(ask)
     async for piece in pieces:
@@ -216,19 +216,19 @@ async def _all_events(request: Request) -> Response:
         arguments["after"] = int(last)
     elif _CURSOR.fullmatch(last):
         arguments["cursor"] = last
-    asked = check_arguments(EventParameters, arguments, "GET /v1/events")
+    parameters = check_arguments(EventParameters, arguments, "GET /v1/events")
 
     def fetch(after: _Cursor) -> Callable[[OperationContext], list[_Sent]]:
         return lambda context: list(_events_after(context, after))
 
-    kbs = kbs_of(request, asked)
-    if asked.cursor is None:
-        place = await run(request, lambda context: _start(context, asked.after), *kbs)
+    kbs = kbs_of(request, parameters)
+    if parameters.cursor is None:
+        place = await run(request, lambda context: _start(context, parameters.after), *kbs)
     else:
-        place = _Cursor.parse(asked.cursor)
+        place = _Cursor.parse(parameters.cursor)
     found = await run(request, fetch(place), *kbs)
     wants_json = "application/json" in request.headers.get("accept", "")
-    if not asked.stream or wants_json:
+    if not parameters.stream or wants_json:
         end = found[-1][0] if found else place
         rows = [row for _, row in found]
         return json_reply({"items": rows, "last": end.pools, "cursor": end.text})

@@ -184,7 +184,7 @@ def _file_name(given: str) -> str:
 
 def take_in(
     context: OperationContext,
-    asked: IngestParameters,
+    parameters: IngestParameters,
     path: Path | None,
     progress: Report | None = None,
 ) -> IngestReport:
@@ -194,27 +194,27 @@ def take_in(
         UsageError: There is nothing, or several kinds at once.
         UnreadableSource: There is one document, and it cannot be read.
     """
-    given = [path is not None, asked.text is not None, asked.jsonl is not None]
+    given = [path is not None, parameters.text is not None, parameters.jsonl is not None]
     if sum(given) != 1:
         what = "one kind at a time" if any(given) else "nothing to ingest"
         raise UsageError(what, "send a file, text or jsonl")
-    if asked.text is not None and not asked.text.strip():
+    if parameters.text is not None and not parameters.text.strip():
         raise UsageError("the text is empty", "send some")
     base = context.writing()
     shared: dict[str, Any] = {
-        "namespace": asked.namespace,
-        "tags": asked.tags,
-        "session": asked.session or context.identity.session,
-        "title": asked.title,
-        "doc_type": asked.doc_type,
-        "metadata": asked.metadata,
-        "dry_run": asked.dry_run,
-        "source": asked.source,
+        "namespace": parameters.namespace,
+        "tags": parameters.tags,
+        "session": parameters.session or context.identity.session,
+        "title": parameters.title,
+        "doc_type": parameters.doc_type,
+        "metadata": parameters.metadata,
+        "dry_run": parameters.dry_run,
+        "source": parameters.source,
         "progress": progress,
     }
     if path is None:
-        lines = None if asked.jsonl is None else io.BytesIO(_utf8(asked.jsonl))
-        report = base.ingest(text=asked.text, jsonl=lines, **shared)
+        lines = None if parameters.jsonl is None else io.BytesIO(_utf8(parameters.jsonl))
+        report = base.ingest(text=parameters.text, jsonl=lines, **shared)
     else:
         with path.open("rb") as stream:
             if path.suffix == ".jsonl":
@@ -250,8 +250,8 @@ def run_ingest(context: OperationContext, job: Job, progress: Report) -> object:
 
 def run_consolidation(context: OperationContext, job: Job, progress: Report) -> object:
     """Draw insights, as a job."""
-    asked = check_arguments(ConsolidateParameters, job.arguments, CONSOLIDATE)
-    return context.writing().consolidate(dry_run=asked.dry_run, progress=progress)
+    parameters = check_arguments(ConsolidateParameters, job.arguments, CONSOLIDATE)
+    return context.writing().consolidate(dry_run=parameters.dry_run, progress=progress)
 
 
 JOB_KINDS = {INGEST: run_ingest, CONSOLIDATE: run_consolidation}
@@ -284,7 +284,7 @@ async def ingest_reply(
     """
     calls, jobs = calls_of(request), jobs_of(request)
     try:
-        asked = check_arguments(IngestParameters, upload.arguments, INGEST)
+        parameters = check_arguments(IngestParameters, upload.arguments, INGEST)
     except UsageError:
         upload.discard()
         raise
@@ -298,7 +298,7 @@ async def ingest_reply(
         """Take it in, and remove what was sent."""
         try:
             return calls.carry_out(
-                caller, lambda context: take_in(context, asked, upload.path), "write"
+                caller, lambda context: take_in(context, parameters, upload.path), "write"
             )
         finally:
             upload.discard()
@@ -323,7 +323,7 @@ async def _consolidate(request: Request) -> Response:
     calls, jobs = calls_of(request), jobs_of(request)
     kb = calls.require_served(request.path_params["kb"])
     given = await json_body(request)
-    asked = check_arguments(ConsolidateParameters, given, CONSOLIDATE)
+    parameters = check_arguments(ConsolidateParameters, given, CONSOLIDATE)
     caller = caller_of(request, kb)
     if is_async(request):
         calls.require_writing()
@@ -334,7 +334,7 @@ async def _consolidate(request: Request) -> Response:
     report = await calls.in_thread(
         lambda: calls.carry_out(
             caller,
-            lambda context: context.writing().consolidate(dry_run=asked.dry_run),
+            lambda context: context.writing().consolidate(dry_run=parameters.dry_run),
             "write",
         )
     )

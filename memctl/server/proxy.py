@@ -233,10 +233,10 @@ def _unreachable(upstream: str, error: httpx.HTTPError, outcome: Outcome) -> Res
 def _read(exchange: _Exchange, request: Request) -> None:
     """Record who says what in a request; one that is no chat is passed on as it is."""
     try:
-        asked = json.loads(exchange.body)
+        parameters = json.loads(exchange.body)
     except (ValueError, RecursionError):
         return
-    messages = asked.get("messages") if isinstance(asked, dict) else None
+    messages = parameters.get("messages") if isinstance(parameters, dict) else None
     if not isinstance(messages, list) or not messages:
         return
     latest = messages[-1]
@@ -277,14 +277,14 @@ def _digest(text: str) -> str:
 
 def _with_memory(body: bytes, text: str) -> bytes:
     """Return a request with a text after the latest message of the user."""
-    asked: dict[str, Any] = json.loads(body)
-    latest = asked["messages"][-1]
+    parameters: dict[str, Any] = json.loads(body)
+    latest = parameters["messages"][-1]
     content = latest["content"]
     if isinstance(content, str):
         latest["content"] = f"{content}\n\n{text}"
     else:
         latest["content"] = [*content, {"type": "text", "text": text}]
-    return json.dumps(asked, ensure_ascii=False, separators=(",", ":")).encode(
+    return json.dumps(parameters, ensure_ascii=False, separators=(",", ":")).encode(
         "utf-8", "backslashreplace"
     )
 

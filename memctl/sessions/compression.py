@@ -227,12 +227,12 @@ class Compressor(Struct, frozen=True):
 
     def _digest(self, session: Session, turns: Sequence[Turn]) -> _Digest:
         """Understand some turns, which come after what was summarised before."""
-        text = text_of(turns, kept=[self.folding.kept_statement(turn) for turn in turns])
+        text = text_of(turns, statements=[self.folding.kept_statement(turn) for turn in turns])
         understood = self.understander(session.namespace).understand([text])[0]
         former = session.summary if session.summarized_through is not None else ""
         return _Digest(turns, with_kept(text, understood), former)
 
-    def _write(self, session: Session, digest: _Digest, made: Compression) -> Compression:
+    def _write(self, session: Session, digest: _Digest, compression: Compression) -> Compression:
         def note(outcomes: Iterable[FileOutcome]) -> None:
             """Move the window, in the very commit that has the archive document."""
             if any(each.outcome == "failed" for each in outcomes):
@@ -241,13 +241,13 @@ class Compressor(Struct, frozen=True):
 
         if not self.settings.archive_to_knowledge_base:
             self._move_window(session, digest)
-            return made
+            return compression
         source = self._archive(session, digest)
         report = self.ingestor().ingest([source], on_commit=note)
         outcome = report.outcomes[0]
         if outcome.outcome == "known":  # it was archived, and its window put back
             self._move_window(session, digest)
-        return replace(made, document_id=outcome.document_id)
+        return replace(compression, document_id=outcome.document_id)
 
     def _archive(self, session: Session, digest: _Digest) -> Source:
         first, last = digest.turns[0], digest.turns[-1]

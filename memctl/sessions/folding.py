@@ -353,14 +353,14 @@ MediaReader = Callable[[Turn], tuple[str, Sequence[str]]]
 def text_of(
     turns: Sequence[Turn],
     read: MediaReader | None = None,
-    kept: Sequence[KeptStatement | None] = (),
+    statements: Sequence[KeptStatement | None] = (),
 ) -> SourceText:
     """Lay turns one after the other; who says each, and what is kept, stands with its segment."""
     pieces: list[str] = []
     segments: list[Segment] = []
     missing: dict[str, None] = {}
     length = 0
-    for turn, statement in zip_longest(turns, kept):
+    for turn, statement in zip_longest(turns, statements):
         text = storable_text(turn.content).strip()
         if turn.media and read is not None:
             media_text, lacks = read(turn)
@@ -390,10 +390,10 @@ def text_of(
     )
 
 
-def _has_sentence_of(said: str, turn: str) -> bool:
+def _has_sentence_of(text: str, turn: str) -> bool:
     turn = without_inline_tags(turn)
     sentences = (plain_words(turn[start:end]) for start, end in split_sentences(turn))
-    return any(words and words in said for words in sentences)
+    return any(words and words in text for words in sentences)
 
 
 def _exchanges_of(snapshot: Snapshot, turns: Sequence[str]) -> list[str]:
@@ -519,6 +519,6 @@ def _sentences(line: str) -> Iterator[tuple[int, int, str]]:
             yield begin + start, begin + end, said
 
 
-def _digest(said: str) -> str:
-    words = " ".join(_WORD.findall(said.casefold()))
+def _digest(text: str) -> str:
+    words = " ".join(_WORD.findall(text.casefold()))
     return hashlib.blake2b(words.encode("utf-8", "replace"), digest_size=12).hexdigest()

@@ -311,8 +311,8 @@ def _message_lists(path: Path) -> list[tuple[str, str, list[Any]]]:
     return lists
 
 
-def _are_messages(found: Any) -> bool:
-    return isinstance(found, list) and bool(found) and is_message(found[0])
+def _are_messages(values: Any) -> bool:
+    return isinstance(values, list) and bool(values) and is_message(values[0])
 
 
 def _session_name(fields: Mapping[str, Any]) -> str:

@@ -520,24 +520,24 @@ def _free_name(skill: Skill, slugs: set[str], plain: set[str]) -> tuple[str, str
 
 
 def _as_conflict(
-    found: _Finding, known: SkillConflict | None, uses: Mapping[str, int], now: datetime
+    finding: _Finding, known: SkillConflict | None, uses: Mapping[str, int], now: datetime
 ) -> SkillConflict:
-    other = found.other.skill_id if found.other else ""
-    used = uses.get(found.skill.skill_id, 0) + (uses.get(other, 0) if other else 0)
+    other = finding.other.skill_id if finding.other else ""
+    used = uses.get(finding.skill.skill_id, 0) + (uses.get(other, 0) if other else 0)
     status: ConflictStatus = "detected"
     if known is not None and known.status in ("acknowledged", "dismissed"):
         status = known.status
     return SkillConflict(
-        conflict_id=found.id,
-        skill_id=found.skill.skill_id,
+        conflict_id=finding.id,
+        skill_id=finding.skill.skill_id,
         other_id=other,
-        type=found.type,
-        severity=found.severity,
+        type=finding.type,
+        severity=finding.severity,
         status=status,
-        priority=round(conflict_priority(found.severity, used), 4),
-        explanation=found.explanation,
+        priority=round(conflict_priority(finding.severity, used), 4),
+        explanation=finding.explanation,
         found_at=known.found_at if known else now,
-        requirement=found.requirement,
+        requirement=finding.requirement,
         resolved_at=known.resolved_at if known and status == "dismissed" else None,
         resolved_by=known.resolved_by if known and status == "dismissed" else None,
     )

@@ -429,14 +429,14 @@ class SkillProposals:
 
 
 def _require_status(
-    found: SkillProposal, allowed: Sequence[ProposalStatus], wanted: ProposalStatus
+    proposal: SkillProposal, allowed: Sequence[ProposalStatus], status: ProposalStatus
 ) -> None:
     """Refuse to move a proposal on that is not where it would have to be."""
-    if found.status not in allowed:
+    if proposal.status not in allowed:
         raise UsageError(
-            f"proposal {found.proposal_id} is {found.status.replace('_', ' ')}",
+            f"proposal {proposal.proposal_id} is {proposal.status.replace('_', ' ')}",
             f"only one that is {' or '.join(allowed).replace('_', ' ')} becomes"
-            f" {wanted.replace('_', ' ')}",
+            f" {status.replace('_', ' ')}",
         )
 
 

@@ -766,8 +766,8 @@ def _describe(skill: Skill, draft: SkillDraft, now: datetime) -> Skill:
     )
 
 
-def _failure(found: FoundSkill) -> SkillImport:
-    return SkillImport(found.source, "failed", reason=found.problem, hint=found.hint)
+def _failure(skill: FoundSkill) -> SkillImport:
+    return SkillImport(skill.source, "failed", reason=skill.problem, hint=skill.hint)
 
 
 def _import_result(

@@ -426,24 +426,24 @@ def chance_of_difference(one: tuple[int, int], other: tuple[int, int]) -> float:
         other: Those of another.
     """
     (a, b), (c, d) = one, other
-    successes, total, drawn = a + c, a + b + c + d, a + b
-    if not drawn or drawn == total:
+    successes, total, count = a + c, a + b + c + d, a + b
+    if not count or count == total:
         return 1.0
-    logs = [_log_ways(successes, k, total, drawn) for k in _possible(successes, total, drawn)]
-    seen = _log_ways(successes, a, total, drawn) + 1e-9
+    logs = [_log_ways(successes, k, total, count) for k in _possible(successes, total, count)]
+    seen = _log_ways(successes, a, total, count) + 1e-9
     return min(1.0, math.fsum(math.exp(each) for each in logs if each <= seen))
 
 
-def _possible(successes: int, total: int, drawn: int) -> range:
-    return range(max(0, drawn - (total - successes)), min(drawn, successes) + 1)
+def _possible(successes: int, total: int, count: int) -> range:
+    return range(max(0, count - (total - successes)), min(count, successes) + 1)
 
 
-def _log_ways(successes: int, k: int, total: int, drawn: int) -> float:
+def _log_ways(successes: int, k: int, total: int, count: int) -> float:
     """The logarithm of the hypergeometric probability of k successes."""
     return (
         _log_choose(successes, k)
-        + _log_choose(total - successes, drawn - k)
-        - _log_choose(total, drawn)
+        + _log_choose(total - successes, count - k)
+        - _log_choose(total, count)
     )
 
 

@@ -302,14 +302,14 @@ class Snapshots:
         }
 
 
-def _require_none(lost: Sequence[str], name: str) -> None:
+def _require_none(ids: Sequence[str], name: str) -> None:
     """Refuse a snapshot that has lost files.
 
     Raises:
         DamagedError: Some are.
     """
-    if lost:
+    if ids:
         raise DamagedError(
-            f"{len(lost)} files of the snapshot {name!r} are missing or damaged, {lost[0]} first",
+            f"{len(ids)} files of the snapshot {name!r} are missing or damaged, {ids[0]} first",
             "nothing has been changed; memctl snapshot list shows the others",
         )

@@ -363,9 +363,9 @@ class _Guard:
                 hint = f"tables: {', '.join(self._tables)}"
             raise UsageError(message, hint) from error
 
-    def _suggestion(self, found: re.Match[str]) -> str:
+    def _suggestion(self, match: re.Match[str]) -> str:
         """Return the table that DuckDB suggests, unless it is one of DuckDB's own."""
-        return found[0] if found[1] in self._tables else ""
+        return match[0] if match[1] in self._tables else ""
 
 
 def _one_line(error: BaseException) -> str:
@@ -655,13 +655,13 @@ LEDGER_TABLES = tuple(_ALL_COLUMNS)
 
 
 def ledger_tables(
-    ledger: Ledger, wanted: Container[str], now: datetime | None = None
+    ledger: Ledger, names: Container[str], now: datetime | None = None
 ) -> dict[str, pa.Table]:
     """Return the ledger's tables as Arrow tables, without rows that have expired.
 
     Args:
         ledger: The ledger.
-        wanted: Names of the tables to read, or text that names them; the others come without rows.
+        names: Names of the tables to read, or text that names them; the others come without rows.
         now: What has expired by then is left out; by default nothing is.
 
     Raises:
@@ -669,7 +669,7 @@ def ledger_tables(
     """
     return {
         name: _ledger_table(
-            _ledger_rows(ledger, table, columns, now) if name in wanted else [], columns
+            _ledger_rows(ledger, table, columns, now) if name in names else [], columns
         )
         for name, (table, columns) in _ALL_COLUMNS.items()
     }

@@ -504,44 +504,44 @@ def _check_type(tier: Tier, type_: str) -> None:
     require_type(type_)
 
 
-def of_working(found: WorkingValue) -> TierValue:
+def of_working(value: WorkingValue) -> TierValue:
     """Return a value of working memory as what every tier gives."""
     return TierValue(
         "working",
-        found.key,
-        found.value,
-        found.agent,
-        found.session_id,
-        written_at=found.written_at,
-        expires_at=found.expires_at,
+        value.key,
+        value.value,
+        value.agent,
+        value.session_id,
+        written_at=value.written_at,
+        expires_at=value.expires_at,
     )
 
 
-def of_entry(found: ShortTermEntry) -> TierValue:
+def of_entry(entry: ShortTermEntry) -> TierValue:
     """Return a short-term entry as what every tier gives."""
     return TierValue(
         "short_term",
-        found.memory_key,
-        found.memory_value,
-        found.agent,
-        found.session_id,
-        found.memory_type,
-        found.written_at,
-        found.expires_at,
-        found.access_count,
+        entry.memory_key,
+        entry.memory_value,
+        entry.agent,
+        entry.session_id,
+        entry.memory_type,
+        entry.written_at,
+        entry.expires_at,
+        entry.access_count,
     )
 
 
-def _of_memory(found: Memory) -> TierValue:
+def _of_memory(memory: Memory) -> TierValue:
     return TierValue(
         "long_term",
-        found.external_id or "",
-        value_of(found),
-        found.agent_id,
-        found.session_id,
-        found.type,
-        found.valid_from,
-        found.expires_at,
-        found.access_count,
-        found.id,
+        memory.external_id or "",
+        value_of(memory),
+        memory.agent_id,
+        memory.session_id,
+        memory.type,
+        memory.valid_from,
+        memory.expires_at,
+        memory.access_count,
+        memory.id,
     )

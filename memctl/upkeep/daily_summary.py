@@ -165,12 +165,12 @@ def _midnight(day: date) -> datetime:
     return datetime.combine(day, time()).astimezone(UTC)
 
 
-def _write(base: KnowledgeBase, made: DailySummary) -> DailySummary:
-    name = f"{DAILY_SUMMARY} {made.day.isoformat()}"
-    record = {"id": name, "text": made.text, "title": made.day.isoformat(), "source": name}
+def _write(base: KnowledgeBase, summary: DailySummary) -> DailySummary:
+    name = f"{DAILY_SUMMARY} {summary.day.isoformat()}"
+    record = {"id": name, "text": summary.text, "title": summary.day.isoformat(), "source": name}
     report = base.documents.ingest(jsonl=io.BytesIO(json.dumps(record).encode()))
     found = [each.document_id for each in report.outcomes if each.document_id is not None]
-    return replace(made, document_id=found[0] if found else None)
+    return replace(summary, document_id=found[0] if found else None)
 
 
 class _Links(Struct, frozen=True):

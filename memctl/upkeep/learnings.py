@@ -260,14 +260,14 @@ def _notes_of_skills(context: UpkeepContext) -> dict[str, list[Statement]]:
     return found
 
 
-def _learn(context: UpkeepContext, noted: Mapping[str, Sequence[Statement]]) -> list[str]:
+def _learn(context: UpkeepContext, statements: Mapping[str, Sequence[Statement]]) -> list[str]:
     """Store what is not known yet, and was not deleted; return the ids of the learnings.
 
     A note that is refused is left out, so that it does not end the job each time.
     """
     store = context.base.store
-    there = store.snapshot().get("memories", list(noted), ["id"])["id"].to_pylist()
-    new = sorted(noted.keys() - {*there} - store.ledger.deletions.ids())
+    there = store.snapshot().get("memories", list(statements), ["id"])["id"].to_pylist()
+    new = sorted(statements.keys() - {*there} - store.ledger.deletions.ids())
     if new and not context.options.dry_run:
 
         def refuse(statement: Statement, error: UsageError) -> None:
@@ -275,7 +275,7 @@ def _learn(context: UpkeepContext, noted: Mapping[str, Sequence[Statement]]) -> 
             _log.warning("a note of %s is not learnt: %s", statement.source, error.message)
 
         editor = context.base.services.editor()
-        return editor.add_all((noted[id_][0] for id_ in new), refuse, job=context.job)
+        return editor.add_all((statements[id_][0] for id_ in new), refuse, job=context.job)
     return new
 
 

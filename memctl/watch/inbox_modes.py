@@ -356,14 +356,14 @@ class KeepMode(Struct):
         for document_id in sorted(filter(None, left & names.keys())):
             self.base.services.ingestor.rename(document_id, printable(Path(names[document_id])))
 
-    def _follow(self, vault: KeptInbox, found: InboxScan) -> bool:
+    def _follow(self, vault: KeptInbox, scan: InboxScan) -> bool:
         """Bring the memories of files that were renamed or removed up to date."""
         files = self.base.store.ledger.files
         rows = vault.rows()
-        unknown = [file for file in found.files if str(file.path) not in rows]
+        unknown = [file for file in scan.files if str(file.path) not in rows]
         if any(self.scanner.is_readable(file) for file in unknown):
             return False  # one of them may be a missing one under another name
-        missing = vault.missing(found, rows)
+        missing = vault.missing(scan, rows)
         for old, new in missing.renamed:
             name = printable(new.path)
             self.base.services.ingestor.rename(new.document_id or "", name)

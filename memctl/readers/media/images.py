@@ -146,29 +146,32 @@ def _upright(image: Image) -> Image:
 def _pieces(
     name: str,
     size: tuple[int, int],
-    found: ImageProperties,
+    properties: ImageProperties,
     pages: list[tuple[int | None, str | None]],
 ) -> Iterator[Piece]:
-    if found.says_where_it_is_from or not any(text for _, text in pages):
-        yield Piece(_summary(name, size, found) + "\n\n", "properties")
-    if found.description:
-        yield Piece(found.description + "\n\n", "caption")
+    if properties.says_where_it_is_from or not any(text for _, text in pages):
+        yield Piece(_summary(name, size, properties) + "\n\n", "properties")
+    if properties.description:
+        yield Piece(properties.description + "\n\n", "caption")
     for page, text in pages:
         if text:
             yield Piece(text + "\n\n", page=page)
 
 
-def _summary(name: str, size: tuple[int, int], found: ImageProperties) -> str:
+def _summary(name: str, size: tuple[int, int], properties: ImageProperties) -> str:
     """One sentence: ``Photo "market", taken 2026-05-01 10:22 at 52.1, 4.9 with Canon, 40×30.``"""
-    words = ["Photo" if found.camera else "Image", f"“{found.title or title_from_name(name)}”"]
-    if found.taken_at:
-        words.append(f"taken {found.taken_at:%Y-%m-%d %H:%M}")
-    if found.latitude is not None and found.longitude is not None:
-        words.append(f"at {found.latitude}, {found.longitude}")
-    if found.camera:
-        words.append(f"with {found.camera}")
-    if found.artist:
-        words.append(f"by {found.artist}")
+    words = [
+        "Photo" if properties.camera else "Image",
+        f"“{properties.title or title_from_name(name)}”",
+    ]
+    if properties.taken_at:
+        words.append(f"taken {properties.taken_at:%Y-%m-%d %H:%M}")
+    if properties.latitude is not None and properties.longitude is not None:
+        words.append(f"at {properties.latitude}, {properties.longitude}")
+    if properties.camera:
+        words.append(f"with {properties.camera}")
+    if properties.artist:
+        words.append(f"by {properties.artist}")
     return f"{' '.join(words)}, {size[0]}×{size[1]} pixels."
 
 

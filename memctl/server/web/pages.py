@@ -257,9 +257,9 @@ def _route(path: str, view: Change, effect: Effect, methods: list[str]) -> Route
     async def endpoint(request: Request) -> Response:
         """Answer one request."""
         try:
-            asked = await _parse_request(request)
+            parameters = await _parse_request(request)
             result = await run(
-                request, lambda context: view(context, asked), *asked.kbs, effect=effect
+                request, lambda context: view(context, parameters), *parameters.kbs, effect=effect
             )
         except MemctlError as error:
             return _error_page(request, error)
@@ -271,7 +271,7 @@ def _route(path: str, view: Change, effect: Effect, methods: list[str]) -> Route
             return reply
         if isinstance(result, Done):
             return RedirectResponse(_address_with_notice(result), 303, dict(_HEADERS))
-        return _page_reply(request, result, asked.kbs)
+        return _page_reply(request, result, parameters.kbs)
 
     return Route(path, endpoint, methods=methods)
 
@@ -305,22 +305,22 @@ def _address_with_notice(done: Done) -> str:
     return f"{path}{mark}done={done.notice}{hash_}{fragment}"
 
 
-def _page_reply(request: Request, found: Page, kbs: Sequence[str] = ()) -> Response:
+def _page_reply(request: Request, page: Page, kbs: Sequence[str] = ()) -> Response:
     """Return a page as HTML."""
     calls = calls_of(request)
     text = render(
-        found.template,
-        page=to_plain(found.data),
-        **{name: to_plain(value) for name, value in found.shown.items()},
-        title=found.title,
+        page.template,
+        page=to_plain(page.data),
+        **{name: to_plain(value) for name, value in page.shown.items()},
+        title=page.title,
         path=request.url.path,
         kb=kbs[0] if len(kbs) == 1 else "",
         kbs=[entry.name for entry in calls.entries()],
         read_only=calls.read_only,
         notice=NOTICES.get(request.query_params.get("done", ""), ""),
-        status=found.status,
+        status=page.status,
     )
-    return Response(text, found.status, dict(_HEADERS), "text/html; charset=utf-8")
+    return Response(text, page.status, dict(_HEADERS), "text/html; charset=utf-8")
 
 
 def _error_page(request: Request, error: MemctlError) -> Response:

@@ -66,7 +66,7 @@ def _state(base: KnowledgeBase, home: Home) -> UpkeepState:
     )
 
 
-def _job(context: OperationContext, asked: Asked) -> tuple[KnowledgeBase, int]:
+def _job(context: OperationContext, parameters: Asked) -> tuple[KnowledgeBase, int]:
     """Return the knowledge base and the number of the requested job.
 
     Raises:
@@ -75,23 +75,23 @@ def _job(context: OperationContext, asked: Asked) -> tuple[KnowledgeBase, int]:
     bases = list(context.reading())
     if len(bases) > 1:
         raise UsageError("which knowledge base?", "open the job from its list")
-    number = asked.path["job"]
+    number = parameters.path["job"]
     if not number.isascii() or not number.isdigit():
         raise UsageError(f"{number[:20]!r} is no job")
     return bases[0], int(number[:15])
 
 
-def preview_undo(context: OperationContext, asked: Asked) -> Page:
+def preview_undo(context: OperationContext, parameters: Asked) -> Page:
     """Show what taking a job back would come to, as ``memctl job undo --dry-run`` does."""
-    base, number = _job(context, asked)
+    base, number = _job(context, parameters)
     report = base.jobs.undo(number, dry_run=True)
     return Page("undo.html", "Take a job back", report)
 
 
-def undo(context: OperationContext, asked: Asked) -> Done:
+def undo(context: OperationContext, parameters: Asked) -> Done:
     """Take a job back as ``memctl job undo`` does."""
-    base, number = _job(context, asked)
-    report = base.jobs.undo(number, again=asked.has("again"))
+    base, number = _job(context, parameters)
+    report = base.jobs.undo(number, again=parameters.has("again"))
     return Done(address("/upkeep", kb=base.name), report, "undone")
 
 
@@ -139,24 +139,26 @@ class AllSettings(Struct, frozen=True):
     """What came of asking each model for something small."""
 
 
-def settings(context: OperationContext, asked: Asked) -> Page:
+def settings(context: OperationContext, parameters: Asked) -> Page:
     """Show knowledge bases, models and settings, as ``kb list``, ``models list`` and ``config``."""
-    return Page("settings.html", "Settings", _settings(context, asked), {"was_tested": False})
+    return Page("settings.html", "Settings", _settings(context, parameters), {"was_tested": False})
 
 
-def test_models(context: OperationContext, asked: Asked) -> Page:
+def test_models(context: OperationContext, parameters: Asked) -> Page:
     """Ask each configured model for something small, as ``memctl models test`` does."""
     tests = tuple(probe_models(context.home.config))
-    return Page("settings.html", "Settings", _settings(context, asked, tests), {"was_tested": True})
+    return Page(
+        "settings.html", "Settings", _settings(context, parameters, tests), {"was_tested": True}
+    )
 
 
 def _settings(
-    context: OperationContext, asked: Asked, tests: tuple[ProbeResult, ...] = ()
+    context: OperationContext, parameters: Asked, tests: tuple[ProbeResult, ...] = ()
 ) -> AllSettings:
     config = context.home.config
     return AllSettings(
         home=str(config.home),
-        kbs=tuple(map(_base_settings, asked.entries)),
+        kbs=tuple(map(_base_settings, parameters.entries)),
         models=tuple(task_models(config)),
         settings=tuple(
             Setting(key, _value(value), str(config.origins[key]))
@@ -204,12 +206,12 @@ class RecentFile(Struct, frozen=True):
     ingested_at: str
 
 
-def inbox(context: OperationContext, asked: Asked) -> Page:
+def inbox(context: OperationContext, parameters: Asked) -> Page:
     """Show what waits, what failed, and whether a watcher is alive."""
     states: Sequence[InboxState] = ()
     with suppress(KnowledgeBaseNotFound):  # the first file makes the default one
         states = [_inbox_state(base) for base in context.reading()]
-    shown = {"target": asked.kbs[0] if asked.kbs else context.kb_to_write}
+    shown = {"target": parameters.kbs[0] if parameters.kbs else context.kb_to_write}
     return Page("inbox.html", "Inbox", {"inboxes": states}, shown)
 
 
@@ -227,20 +229,20 @@ def _inbox_state(base: KnowledgeBase) -> InboxState:
     )
 
 
-def receive(context: OperationContext, asked: Asked) -> Done:
+def receive(context: OperationContext, parameters: Asked) -> Done:
     """Put files into the inbox and take them in, or one text.
 
     Raises:
         UsageError: There is none.
     """
     base = context.writing()
-    files = [file for file in asked.files if file.filename]
-    text = asked.text("text")
+    files = [file for file in parameters.files if file.filename]
+    text = parameters.text("text")
     if not files and not text:
         raise UsageError("no file was given", "choose one, or drop it on the page")
     outcome: Sequence[FileOutcome] = ()
     if text:
-        outcome = base.documents.ingest(text=text, title=asked.text("title")).outcomes
+        outcome = base.documents.ingest(text=text, title=parameters.text("title")).outcomes
     placed = [str(put_in(base.layout, file.filename or "", file.file)) for file in files]
     notice = _taken_in(context, base) if placed else "received"
     to = address("/inbox", kb=base.name)
@@ -262,11 +264,11 @@ def take_in_waiting(context: OperationContext, _: Asked) -> Done:
     return Done(address("/inbox", kb=base.name), {"kb": base.name}, notice)
 
 
-def try_again(context: OperationContext, asked: Asked) -> Done:
+def try_again(context: OperationContext, parameters: Asked) -> Done:
     """Have a failed file tried again."""
     base = context.reading_existing()
     base.resources.require_writable()
-    placed = retry(base.layout, asked.text("file"))
+    placed = retry(base.layout, parameters.text("file"))
     notice = _taken_in(context, base)
     to = address("/inbox", kb=base.name)
     notice = "retried" if notice == "received" else notice

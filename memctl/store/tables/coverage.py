@@ -200,11 +200,11 @@ def _require_same(before: Snapshot, after: Snapshot, rows: pa.Table, job: str) -
     _require_none(unsaid | far, job)
 
 
-def _require_none(lost: set[str], job: str) -> None:
-    if lost:
+def _require_none(names: set[str], job: str) -> None:
+    if names:
         raise CoverageLost(
-            f"{job} was rolled back: {len(lost)} of the memories would not be found any more,"
-            f" such as {min(lost)}",
+            f"{job} was rolled back: {len(names)} of the memories would not be found any more,"
+            f" such as {min(names)}",
             _HINT,
         )
 
@@ -236,8 +236,8 @@ def _not_near(snapshot: Snapshot, vectors: Mapping[str, NDArray[np.float32]]) ->
     return _missing_keys(vectors, is_near)
 
 
-def _missing_keys(wanted: Mapping[str, T], is_found: Callable[[str, T], bool]) -> set[str]:
+def _missing_keys(keys: Mapping[str, T], is_found: Callable[[str, T], bool]) -> set[str]:
     """Those that are not found; looked up in threads, as the engine works outside Python's lock."""
     with ThreadPoolExecutor(processor_count()) as pool:
-        found = pool.map(is_found, wanted.keys(), wanted.values())
-        return {id_ for id_, there in zip(wanted, found, strict=True) if not there}
+        found = pool.map(is_found, keys.keys(), keys.values())
+        return {id_ for id_, there in zip(keys, found, strict=True) if not there}

@@ -520,18 +520,18 @@ def _read_part(content: bytes, name: str, expected: pa.Schema) -> Iterator[pa.Re
     yield from batches
 
 
-def _difference(found: pa.Schema, expected: pa.Schema) -> str:
-    theirs = {item.name: str(item.type) for item in found}
+def _difference(schema: pa.Schema, expected: pa.Schema) -> str:
+    theirs = {item.name: str(item.type) for item in schema}
     ours = {item.name: str(item.type) for item in expected}
     differing = [name for name in {**theirs, **ours} if theirs.get(name) != ours.get(name)]
     return ", ".join(differing) or "their order or nullability"
 
 
-def _check_complete(manifest: Manifest, found: Mapping[str, int]) -> None:
+def _check_complete(manifest: Manifest, counts: Mapping[str, int]) -> None:
     missing = [
-        f"{found[table]} of {manifest.rows.get(table, 0)} {table}"
+        f"{counts[table]} of {manifest.rows.get(table, 0)} {table}"
         for table in TABLES
-        if found[table] != manifest.rows.get(table, 0)
+        if counts[table] != manifest.rows.get(table, 0)
     ]
     if missing:
         raise DamagedError(f"the export is incomplete: {', '.join(missing)}", "copy it again")
@@ -634,8 +634,8 @@ def _lies_in(column: pa.Array, bounds: tuple[float, float]) -> bool:
     return ends["min"] is None or bool(bounds[0] <= ends["min"] and ends["max"] <= bounds[1])
 
 
-def _is_any(found: pa.BooleanArray) -> bool:
-    return bool(pc.any(found).as_py())
+def _is_any(mask: pa.BooleanArray) -> bool:
+    return bool(pc.any(mask).as_py())
 
 
 def _distinct(column: pa.Array) -> list[str]:

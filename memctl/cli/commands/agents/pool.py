@@ -517,16 +517,16 @@ _BY_KEY = (
 )
 
 
-def _show_statistics(context: CommandContext, found: PoolStatistics) -> None:
+def _show_statistics(context: CommandContext, statistics: PoolStatistics) -> None:
     context.console.print(
-        f"{found.pool_id}: {format_count(found.entries, 'value')},"
-        f" {format_size(found.data_size_bytes)} of {format_size(found.max_size_bytes)},"
-        f" version {found.version}, {format_count(found.read_count, 'read')},"
-        f" {format_count(found.write_count, 'write')}",
+        f"{statistics.pool_id}: {format_count(statistics.entries, 'value')},"
+        f" {format_size(statistics.data_size_bytes)} of {format_size(statistics.max_size_bytes)},"
+        f" version {statistics.version}, {format_count(statistics.read_count, 'read')},"
+        f" {format_count(statistics.write_count, 'write')}",
         soft_wrap=True,
     )
-    emit(found.by_key, _BY_KEY, "table")
-    emit(found.by_agent, _BY_AGENT, "table")
+    emit(statistics.by_key, _BY_KEY, "table")
+    emit(statistics.by_agent, _BY_AGENT, "table")
 
 
 @command(

@@ -436,13 +436,14 @@ def archive(
         emit_each(made, output, lambda each: _show_compression(context, each))
 
 
-def _show_compression(context: CommandContext, made: Compression) -> None:
-    verb = "would summarise" if made.dry_run else "summarised"
-    said = f"{verb} {format_count(made.messages, 'message')}, {made.kept} stay as they are"
-    context.console.print(f"{made.session_id}: {said}")
-    if made.document_id:
-        context.console.print(f"  archived as {made.document_id}", style="dim")
-    for line in made.summary.splitlines():
+def _show_compression(context: CommandContext, compression: Compression) -> None:
+    verb = "would summarise" if compression.dry_run else "summarised"
+    messages = format_count(compression.messages, "message")
+    text = f"{verb} {messages}, {compression.kept} stay as they are"
+    context.console.print(f"{compression.session_id}: {text}")
+    if compression.document_id:
+        context.console.print(f"  archived as {compression.document_id}", style="dim")
+    for line in compression.summary.splitlines():
         print_paragraph(context.console, line, indent=2)
 
 

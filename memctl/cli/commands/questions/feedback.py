@@ -398,12 +398,12 @@ def reflect(
             context.say(f"kept as {each.memory_id} in {each.kb}")
 
 
-def _show_reflection(context: CommandContext, found: Reflection) -> None:
+def _show_reflection(context: CommandContext, reflection: Reflection) -> None:
     out = context.console
-    out.print(found.kb, style="bold")
-    if not found.findings:
+    out.print(reflection.kb, style="bold")
+    if not reflection.findings:
         out.print("  nothing to tell\n")
-    for each in found.findings:
+    for each in reflection.findings:
         print_marked(out, "-", f"{each.text} {each.suggestion}", 2)
 
 

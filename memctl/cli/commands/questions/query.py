@@ -718,8 +718,8 @@ def _standing(
         )
 
 
-def _write_context(found: Context, output: Output) -> None:
+def _write_context(context: Context, output: Output) -> None:
     if output is not None and output != "table":
-        emit_one(found, output, lambda: None)
-    elif found.text:
-        print_text(found.text)
+        emit_one(context, output, lambda: None)
+    elif context.text:
+        print_text(context.text)
