@@ -45,7 +45,7 @@ def agent_namespace(agent: str, own: str | None = None) -> str:
     return kept if own is None else f"{own}:{kept}"
 
 
-def keeper_of(namespace: str) -> str | None:
+def private_agent(namespace: str) -> str | None:
     """Return the agent that keeps what is in a namespace to itself; None for any other one."""
     if not namespace.endswith(_KEPT):
         return None
@@ -58,7 +58,7 @@ def without_keeper(namespace: str) -> str:
 
     It is empty where the agent keeps it of no user.
     """
-    agent = keeper_of(namespace)
+    agent = private_agent(namespace)
     if agent is None:
         return namespace
     return namespace.removesuffix(agent_namespace(agent)).removesuffix(":")

@@ -26,7 +26,7 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.files import is_temporary, save_file
-from memctl.ids import keeper_of, storable
+from memctl.ids import private_agent, storable
 from memctl.literals import (
     AccessLevel,
     After,
@@ -162,7 +162,7 @@ class Layout(Struct, frozen=True):
             found = self.failed.rglob(f".*{REASON_SUFFIX}.*.tmp")
             yield from (path for path in found if is_temporary(path.name, REASON_SUFFIX))
 
-    def found_here(self, path: Path) -> Path:
+    def current_place(self, path: Path) -> Path:
         """Return where a file that was processed, or failed, is by now.
 
         It was noted where the knowledge base stood then, which may have another name or home since.
@@ -326,20 +326,20 @@ class KnowledgeBaseSettings(Struct, frozen=True):
 
     def allows_private(self, filters: Filters) -> bool:
         """Return whether what the filters let through is, or may be, private."""
-        named = filters.namespaces or tuple(self._kept_by(filters.agent))
+        named = filters.namespaces or tuple(self._private_namespaces(filters.agent))
         return self.private or not set(named).isdisjoint(self.private_namespaces)
 
     def without_private(self, filters: Filters) -> Filters:
         """Return the filters with the private namespaces that they leave out unless named."""
         private = {*filters.private, *self.private_namespaces}.difference(
-            self._kept_by(filters.agent)
+            self._private_namespaces(filters.agent)
         )
         return replace(filters, private=tuple(sorted(private)))
 
-    def _kept_by(self, agent: str | None) -> Iterator[str]:
+    def _private_namespaces(self, agent: str | None) -> Iterator[str]:
         """Yield the private namespaces of what an agent keeps to itself."""
         for namespace in self.private_namespaces:
-            if agent is not None and keeper_of(namespace) == agent:
+            if agent is not None and private_agent(namespace) == agent:
                 yield namespace
 
 

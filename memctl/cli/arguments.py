@@ -213,7 +213,7 @@ def parse_filters(
     start = None if since is None else parse_instant(since, now)
     end = None if until is None else parse_instant(until, now)
     if start and end and end <= start:
-        raise _nothing_between(since, until, start)
+        raise _empty_range_error(since, until, start)
     return Filters(
         namespaces=tuple(namespaces or ()),
         tags=words,
@@ -223,7 +223,7 @@ def parse_filters(
         until=end,
         as_of=None if as_of is None else last_instant(as_of, now),
         session=session,
-        source=None if source is None else _as_remembered(source),
+        source=None if source is None else _stored_name(source),
         where=where,
         doc_types=tuple(map(_doc_type, doc_types or ())),
         metadata=_metadata_filter(meta or (), metadata),
@@ -295,7 +295,7 @@ def parse_metadata(pairs: Sequence[str], option: str) -> dict[str, Any]:
     return found
 
 
-def _as_remembered(source: str) -> str:
+def _stored_name(source: str) -> str:
     """Return the name of a source whose bytes are not UTF-8 as it is stored."""
     if source.isprintable():
         return source
@@ -304,7 +304,7 @@ def _as_remembered(source: str) -> str:
     return printable(source)
 
 
-def _nothing_between(since: str | None, until: str | None, start: datetime) -> UsageError:
+def _empty_range_error(since: str | None, until: str | None, start: datetime) -> UsageError:
     next_day = start.date() + timedelta(days=1)
     return UsageError(
         f"nothing is from {since!r} on and before {until!r}",

@@ -196,7 +196,7 @@ class CommandContext:
             raise
 
     @contextmanager
-    def owning(
+    def open_owner(
         self, table: TableName, id_: str, names: Sequence[str] | None
     ) -> Iterator[KnowledgeBase]:
         """Open the knowledge base that has an id, among those named or queried by default."""

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from memctl.config import Config
 from memctl.doctor.findings import Check, Examined, Finding, damaged, named
 from memctl.doctor.folder_checks import (
-    cannot_be_entered,
-    cannot_be_read,
     check_disk,
+    check_entry,
     check_folders,
     check_machine,
+    check_permissions,
     check_prompts,
     check_settings,
     check_watcher,
@@ -107,7 +107,7 @@ class Doctor:
             KnowledgeBaseUnavailable: A newer version of memctl made it, or it cannot be entered.
         """
         layout = self._home.layout(name)
-        if closed := cannot_be_entered(layout.folder) or cannot_be_read(layout):
+        if closed := check_entry(layout.folder) or check_permissions(layout):
             raise DiskRefused(f"{layout.folder}: {closed.message}", closed.hint)
         if not dry_run:
             self._home.sweep()
@@ -198,7 +198,7 @@ CONTENT_CHECKS: tuple[Check[Examined], ...] = (
 
 
 def _examine(layout: Layout, config: Config, now: datetime, deep: bool) -> Iterator[Finding]:
-    if closed := cannot_be_entered(layout.folder) or cannot_be_read(layout):
+    if closed := check_entry(layout.folder) or check_permissions(layout):
         yield from named("access", [closed])
         return
     for check in FOLDER_CHECKS:

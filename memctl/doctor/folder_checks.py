@@ -123,7 +123,7 @@ _NOT_NOW = {errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ESTALE,
 """What may keep a whole file from being opened, for a while or to this user."""
 
 
-def cannot_be_entered(folder: Path) -> Finding | None:
+def check_entry(folder: Path) -> Finding | None:
     """Return a finding for a folder that this user may not enter; no other check can run there."""
     try:
         os.scandir(folder).close()
@@ -135,7 +135,7 @@ def cannot_be_entered(folder: Path) -> Finding | None:
     return None
 
 
-def cannot_be_read(layout: Layout) -> Finding | None:
+def check_permissions(layout: Layout) -> Finding | None:
     """Report files that this user may not open; their content may well be whole.
 
     Repairing would take them for damaged, and what only they have for lost.

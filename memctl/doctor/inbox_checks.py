@@ -93,7 +93,7 @@ def _check_failed(examination: Examined) -> Iterator[Finding]:
 
 def inbox_source(layout: Layout, entry: FileEntry) -> Source | None:
     """Return a file that was ingested as the source that it was; None where it is gone."""
-    path = layout.found_here(Path(entry.path))
+    path = layout.current_place(Path(entry.path))
     if not path.is_file():
         return None
     if path.is_relative_to(layout.processed):

@@ -146,15 +146,15 @@ def require_same_rows(before: Snapshot, after: Snapshot) -> None:
     )
     for table, columns in compared:
         if before.count(table) != after.count(table):
-            raise _other_than_before(table, "rows")
+            raise _changed_error(table, "rows")
         pairs = _align(before.batches(table, None, columns), after.batches(table, None, columns))
         for one, other in pairs:
             for name in columns:
                 if not _is_same(one.column(name), other.column(name)):
-                    raise _other_than_before(table, name)
+                    raise _changed_error(table, name)
 
 
-def _other_than_before(table: TableName, what: str) -> DamagedError:
+def _changed_error(table: TableName, what: str) -> DamagedError:
     return DamagedError(
         f"the {what} of {table} would not be as before; nothing was changed",
         "memctl doctor --deep says what is wrong with them",
@@ -287,7 +287,7 @@ def unended_predecessors(snapshot: Snapshot) -> dict[str, VersionRow]:
     held = col("superseded_by").is_null() & (col("level") == "memory")
     for row in snapshot.each_row("memories", held, _IDENTITY_COLUMNS) if later else ():
         for new in later.get((row["document_id"], row["created_at"], row["version"]), ()):
-            if _is_next(row["id"], new):
+            if _is_next_version(row["id"], new):
                 found[row["id"]] = new
     return found
 
@@ -307,10 +307,10 @@ def lost_predecessors(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, Versi
     for batch in snapshot.batches("memories", ~col("superseded_by").is_null(), ["superseded_by"]):
         ended.update(batch["superseded_by"].to_pylist())
     alone = [row for row in edited if row["id"].startswith("m_") and row["id"] not in ended]
-    return {id_: row for id_ in ids for row in alone if _is_next(id_, row)}
+    return {id_: row for id_ in ids for row in alone if _is_next_version(id_, row)}
 
 
-def _is_next(old: str, new: VersionRow) -> bool:
+def _is_next_version(old: str, new: VersionRow) -> bool:
     made = next_version_id(old, new["version"], new["namespace"], new["type"], new["text"])
     return bool(made == new["id"])
 

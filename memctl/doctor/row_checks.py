@@ -214,10 +214,10 @@ def _check_graph(agreement: CrossReferences) -> Iterator[Finding]:
         yield ok("rows", "relations", "all that they and entities name is there")
 
 
-def some_of(values: Sequence[str], most: int = MOST_LISTED) -> str:
+def some_of(values: Sequence[str], limit: int = MOST_LISTED) -> str:
     """Return the first of some values, as examples."""
-    listed = ", ".join(values[:most])
-    return f"{listed}, ..." if len(values) > most else listed
+    listed = ", ".join(values[:limit])
+    return f"{listed}, ..." if len(values) > limit else listed
 
 
 class Ids:
@@ -291,7 +291,7 @@ def check_citations(examination: Examined) -> Iterator[Finding]:
     for document, passages in documents_with_passages(examination.snapshot, prefix):
         text = document["text"]
         looked += len(passages)
-        wrong += sum(not stands_there(text, passage) for passage in passages)
+        wrong += sum(not is_at_offsets(text, passage) for passage in passages)
         if passages and has_gap(document, passages):
             gappy.append(document["id"])
     part = f"{looked:,} passages" + (f", a sample; --deep looks at all of {rows:,}" * bool(prefix))
@@ -344,7 +344,7 @@ def passages_with_offsets(
     return {id_: rows for id_, rows in kept.items() if rows}
 
 
-def stands_there(text: str, passage: Row) -> bool:
+def is_at_offsets(text: str, passage: Row) -> bool:
     """Return whether a passage is what the text has between its offsets."""
     start, end = passage["start"], passage["end"]
     return start is None or end is None or text[start:end] == passage["text"]

@@ -251,7 +251,7 @@ def write_question(statement: str, type_: str) -> tuple[str, str]:
     said = values(statement)
     if said:
         best = min(said, key=lambda value: value.kind == "quantity")
-        return _asked_in_place(statement, best), best.kind
+        return _ask_in_place(statement, best), best.kind
     if type_ == "preference" and (match := _PREFERENCE.match(statement)):
         who = match["who"]
         verb = "do" if who in ("I", "We") else "does"
@@ -266,7 +266,7 @@ def write_question(statement: str, type_: str) -> tuple[str, str]:
     return f"What is known about {about}?", "topic"
 
 
-def _asked_in_place(statement: str, value: Value) -> str:
+def _ask_in_place(statement: str, value: Value) -> str:
     """Ask for a value in its place, or at the end where the statement begins with it."""
     ask = "which year" if value.text.isdigit() else _ASKED.get(value.kind)
     if ask is None:
@@ -281,14 +281,14 @@ def _asked_in_place(statement: str, value: Value) -> str:
     return f"{asked[:1].upper()}{asked[1:]}?"
 
 
-def _about(text: str, most: int) -> str:
+def _about(text: str, limit: int) -> str:
     """Return the words that tell what a text is about, in its order; names are preferred."""
     words = [match.group() for match in _WORD.finditer(text)]
     start = _AT_THE_START.match(text)
     if start and start[1].lower() in _PLAIN_STARTS:
         words = words[1:]
     telling = [w for w in words if w.lower() not in _PLAIN_STARTS and len(w) > 2]
-    chosen = sorted(telling, key=lambda w: (not w[0].isupper(), -len(w)))[:most]
+    chosen = sorted(telling, key=lambda w: (not w[0].isupper(), -len(w)))[:limit]
     return " ".join(dict.fromkeys(w for w in telling if w in chosen))
 
 

@@ -132,11 +132,11 @@ class Judge(Struct, frozen=True):
         if judgement.score is not None:
             self.log.judge(query_id, verdict_of(judgement.score), judgement.score)
         session = detail.session_id if detail else None
-        relied = relied_on(entry, detail)
+        cited_ids = relied_on(entry, detail)
         feedback = self._make_feedback(judgement, query_id, session)
         if keeps_example:
             feedback = self._with_example(feedback, entry.question)
-        self._note(feedback, relied)
+        self._note(feedback, cited_ids)
         return feedback
 
     def judge_session(self, session: Session, judgement: Judgement) -> Feedback:
@@ -150,7 +150,7 @@ class Judge(Struct, frozen=True):
         self.log.flush()
         feedback = self._make_feedback(judgement, "", session.session_id, session.namespace)
         queries = ledger.query_details.of_session(session.session_id)
-        relied = dict.fromkeys(id_ for each in queries for id_ in each.cited)
+        cited_ids = dict.fromkeys(id_ for each in queries for id_ in each.cited)
         said = ledger.turns.select(
             "namespace = ? AND session_id = ? AND sender = 'user'",
             *(session.namespace, session.session_id),
@@ -158,7 +158,7 @@ class Judge(Struct, frozen=True):
             limit=1,
         )
         feedback = self._with_example(feedback, said[0].content if said else session.title)
-        self._note(feedback, tuple(relied))
+        self._note(feedback, tuple(cited_ids))
         return feedback
 
     def undo(self, feedback: Feedback) -> None:
@@ -254,7 +254,7 @@ class Judge(Struct, frozen=True):
         )
         return replace(feedback, example_id=memory.id)
 
-    def _note(self, feedback: Feedback, relied: Sequence[str]) -> None:
+    def _note(self, feedback: Feedback, cited_ids: Sequence[str]) -> None:
         """Write a judgement with what it changes, in place of one by the same person before."""
         ledger, settings = self.store.ledger, self.config.feedback
         with ledger.transaction():
@@ -264,12 +264,12 @@ class Judge(Struct, frozen=True):
             if feedback.score is not None and settings.change_importance and settings.most_change:
                 wanted = settings.most_change * (2 * feedback.score - 1)
                 if wanted:
-                    ledger.feedback_effects.save(*self._effects(feedback, relied, wanted))
+                    ledger.feedback_effects.save(*self._effects(feedback, cited_ids, wanted))
         with suppress(LockedError):  # the next judgement or end of a conversation does it as well
             self.apply(0)
 
     def _effects(
-        self, feedback: Feedback, relied: Sequence[str], wanted: float
+        self, feedback: Feedback, cited_ids: Sequence[str], wanted: float
     ) -> Sequence[FeedbackEffect]:
         return [
             FeedbackEffect(
@@ -280,7 +280,7 @@ class Judge(Struct, frozen=True):
                 wanted,
                 feedback.session_id,
             )
-            for id_ in dict.fromkeys(relied)
+            for id_ in dict.fromkeys(cited_ids)
         ]
 
     def _earlier(self, feedback: Feedback) -> Sequence[Feedback]:

@@ -495,10 +495,10 @@ def keep_in_use(ledger: Ledger, before: Mapping[str, PromptVariant], now: dateti
 
     Args:
         ledger: Where they are.
-        before: What ``undecided_in_use`` was.
+        before: What ``undecided_variants`` was.
         now: The time.
     """
-    after = undecided_in_use(ledger)
+    after = undecided_variants(ledger)
     for task, variant in before.items():
         if task not in after or after[task].text == variant.text:
             continue
@@ -508,7 +508,7 @@ def keep_in_use(ledger: Ledger, before: Mapping[str, PromptVariant], now: dateti
                 ledger.prompt_shares.replace(task, shares)
 
 
-def undecided_in_use(ledger: Ledger) -> dict[str, PromptVariant]:
+def undecided_variants(ledger: Ledger) -> dict[str, PromptVariant]:
     """Return which variants of agents' prompts are in use without anyone's decision, by task."""
     variants: dict[str, list[PromptVariant]] = {}
     for each in ledger.prompt_variants.all():

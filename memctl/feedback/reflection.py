@@ -113,7 +113,7 @@ class Reflector(Struct, frozen=True):
             *self._find_failed(details),
             *self._contradictions(),
             *self._prompts(),
-            *self._asked_most(details),
+            *self._most_cited(details),
         )
         return Reflection(self.kb, since, found)
 
@@ -224,7 +224,7 @@ class Reflector(Struct, frozen=True):
                     names = (f"{each.task}/{each.version}", f"{each.task}/{winner.version}")
                     yield _make_finding("prompt", each.task, text, names)
 
-    def _asked_most(self, details: Iterable[QueryDetail]) -> Iterable[Finding]:
+    def _most_cited(self, details: Iterable[QueryDetail]) -> Iterable[Finding]:
         """The memories that answers relied on most."""
         times = Counter[str]()
         for detail in details:

@@ -119,7 +119,7 @@ class _CleanupResult(Struct):
     elsewhere: int = 0
     too_short: int = 0
 
-    def added_to(self, report: ForgetReport, completed: int) -> ForgetReport:
+    def combined_with(self, report: ForgetReport, completed: int) -> ForgetReport:
         """Return a report with this, and with how many runs before it were completed."""
         return replace(
             report,
@@ -205,11 +205,11 @@ class Forgetter:
         found = self._plan(now, selection)
         names = tuple(item.name for item in self._snapshots.all())
         files = tuple(printable(path) for path in self._copies.of(found.sources))
-        yours = tuple(self._copies.yours(found.sources))
+        user_files = tuple(self._copies.files_of_user(found.sources))
         others = self._said_in_other_sources(now, found)
         erased = self._erasure(found, ErasedRows(frozenset(), frozenset()), others)
         content = preview_erasure(self._store.ledger, erased)
-        report = self._report(found.plan, yours, content)
+        report = self._report(found.plan, user_files, content)
         return replace(report, files=files, snapshots=names, dry_run=True)
 
     def run(self, selection: Selection | None, *, snapshots: bool = False) -> ForgetReport:
@@ -225,14 +225,14 @@ class Forgetter:
                 completes it.
         """
         began = time.monotonic()
-        with self._alone(_WAIT_SECONDS):
+        with self._exclusive(_WAIT_SECONDS):
             pending = self.pending()
             report = ForgetReport(self._layout.name)
             if selection is not None:
                 report, job = self._begin(selection, snapshots=snapshots)
                 pending = [*pending, job]
             done = self._complete(pending, snapshots=snapshots)
-        report = done.added_to(report, len(pending) - (selection is not None))
+        report = done.combined_with(report, len(pending) - (selection is not None))
         return replace(report, seconds=time.monotonic() - began)
 
     def complete(self) -> ForgetReport | None:
@@ -245,21 +245,21 @@ class Forgetter:
         if not self.pending() or not self._is_due():
             return None
         try:
-            with self._alone(0):
+            with self._exclusive(0):
                 pending = self.pending()
                 done = self._complete(pending, snapshots=False)
         except (MemctlError, OSError) as error:  # it is tried again; the writer may go on
             _log.warning("a forget that was cut off could not be completed: %s", error)
             self._note_try()
             return None
-        return done.added_to(ForgetReport(self._layout.name), len(pending))
+        return done.combined_with(ForgetReport(self._layout.name), len(pending))
 
     def pending(self) -> list[Job]:
         """Return the runs that have begun and are not complete."""
         return self._store.ledger.jobs.unfinished_jobs(FORGET)
 
     @contextmanager
-    def _alone(self, wait: float) -> Iterator[None]:
+    def _exclusive(self, wait: float) -> Iterator[None]:
         """Keep out others who forget; the kernel lets go of the lock when this process is killed.
 
         Raises:
@@ -319,7 +319,7 @@ class Forgetter:
         sources = replace(
             sources, search_patterns=search_patterns, files=files, by_name=scope is None
         )
-        beyond = self._beyond(whole, search_patterns)
+        beyond = self._stored_by_others(whole, search_patterns)
         own = [each for each in search_patterns if each not in beyond]
         if not (
             plan.memories
@@ -329,7 +329,7 @@ class Forgetter:
             or has_content(ledger, content)
             or (before and has_older_entries(ledger, before))
         ):
-            raise _nothing_of(selection)
+            raise _nothing_found_error(selection)
         return _ErasureScope(
             plan,
             sources,
@@ -363,7 +363,7 @@ class Forgetter:
         hidden = self._hidden(snapshot)
         return ScopedSnapshot(snapshot, hidden) if hidden else snapshot
 
-    def _beyond(
+    def _stored_by_others(
         self, snapshot: Snapshot, search_patterns: Sequence[SearchPattern]
     ) -> list[SearchPattern]:
         """Return what of a text others have stored too, where a user is named: it stays theirs."""
@@ -392,7 +392,7 @@ class Forgetter:
         ledger = self._store.ledger
         with self._store.write() as transaction:
             found = self._plan(transaction.snapshot(), selection)
-            yours = tuple(self._copies.yours(found.sources))
+            user_files = tuple(self._copies.files_of_user(found.sources))
             gone = carry_out_erasure(transaction, found.plan, self._embedder)
             others = self._said_in_other_sources(transaction.snapshot(), found)
             erased = self._erasure(found, gone, others)
@@ -407,7 +407,7 @@ class Forgetter:
 
             transaction.ledger(forget)
         (job,) = ledger.jobs.recent(1, FORGET)
-        return self._report(found.plan, yours, content), job
+        return self._report(found.plan, user_files, content), job
 
     def _said_in_other_sources(
         self, snapshot: Snapshot, found: _ErasureScope
@@ -453,7 +453,7 @@ class Forgetter:
         )
 
     def _report(
-        self, plan: ErasurePlan, yours: tuple[str, ...], content: ErasedContent
+        self, plan: ErasurePlan, user_files: tuple[str, ...], content: ErasedContent
     ) -> ForgetReport:
         return ForgetReport(
             kb=self._layout.name,
@@ -461,7 +461,7 @@ class Forgetter:
             memories=len(plan.memories),
             insights=plan.insights,
             redacted=tuple(plan.redacted),
-            yours=yours,
+            yours=user_files,
             pools=content.pools,
             pool_keys=content.pool_keys,
             skills=content.skills,
@@ -511,7 +511,7 @@ class Forgetter:
         leftovers = Leftovers(
             self._layout, self._store, self._limit_scope(present), search_patterns, sees
         )
-        others = self._beyond(present, search_patterns)
+        others = self._stored_by_others(present, search_patterns)
         if is_conversation:
             turns = self._store.ledger.turns.all()
             theirs = texts_in_other_sources(present, turns, search_patterns)
@@ -564,7 +564,7 @@ class Forgetter:
         done.left.append(RemainingPlace(f"{LEDGER_FILE}-wal", why, RUN_AGAIN))
 
 
-def _nothing_of(selection: Selection) -> NotFoundError:
+def _nothing_found_error(selection: Selection) -> NotFoundError:
     if selection.entities:
         names = ", ".join(map(repr, selection.entities))
         return NotFoundError(f"nothing names {names}", "memctl graph show lists names")

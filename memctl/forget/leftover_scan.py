@@ -83,11 +83,11 @@ def find_leftovers(
         tables = [table for table in TABLES if any(trace.place == table for trace in places)]
         for trace in _in_files(store.folder, storage, patterns):
             is_of_ledger = bool(in_ledger) and trace.place.startswith(LEDGER_FILE)
-            if not (is_of_ledger or _is_of_any(storage, tables, trace.path)):
+            if not (is_of_ledger or _is_table_file(storage, tables, trace.path)):
                 yield trace  # leftovers in the others have been reported as rows
 
 
-def _is_of_any(storage: TableStorage, tables: Sequence[TableName], path: Path | None) -> bool:
+def _is_table_file(storage: TableStorage, tables: Sequence[TableName], path: Path | None) -> bool:
     return path is not None and any(storage.holds(table, path) for table in tables)
 
 

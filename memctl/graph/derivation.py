@@ -196,7 +196,7 @@ def _names_to_find(mentions: Iterable[EntityMention]) -> list[EntityMention]:
     return [replace(each, type=_OTHER) if each.type == PAGE else each for each in mentions]
 
 
-def unsaid_relations(snapshot: Snapshot, memory_ids: Iterable[str]) -> list[str]:
+def unsupported_relations(snapshot: Snapshot, memory_ids: Iterable[str]) -> list[str]:
     """Return the stated relations that none of their memories says any more.
 
     Args:
@@ -267,7 +267,7 @@ def derive_all(snapshot: Snapshot) -> tuple[dict[str, Entity], dict[str, Relatio
         relations |= {relation.id: relation for relation in relations_of(items)}
     for memory in _statements(snapshot):
         named, links = derive_statement(
-            memory, [EntityMention(n, _usual(types.get(n))) for n in memory.entities]
+            memory, [EntityMention(n, _most_specific(types.get(n))) for n in memory.entities]
         )
         add_up(entities, named.values())
         relations |= links
@@ -333,14 +333,14 @@ def _mentions(
         own = understood.get(each.id, {})
         mentions[each.id] = [
             EntityMention(
-                name, own.get(name) or _usual(types.get(name)), each.text.count(name) or 1
+                name, own.get(name) or _most_specific(types.get(name)), each.text.count(name) or 1
             )
             for name in each.entities
         ]
     return mentions
 
 
-def _usual(types: Sequence[str] | None) -> str:
+def _most_specific(types: Sequence[str] | None) -> str:
     return types[-1] if types else _OTHER
 
 

@@ -89,7 +89,7 @@ class Graph:
     @cached_property
     def edges(self) -> dict[_Pair, Edge]:
         """All edges, by the numbers of their ends, the smaller one first."""
-        together = _together(self.index, self._part)
+        together = _cooccurrences(self.index, self._part)
         facts = _facts(self.index, self._part)
         return {
             pair: _edge(self.index, pair, together.get(pair, ()), facts.get(pair, ()))
@@ -259,7 +259,7 @@ def communities_of(graph: nx.Graph[int]) -> list[tuple[int, ...]]:
     return sorted(groups, key=lambda members: (-len(members), members[0]))
 
 
-def _together(index: NameIndex, part: Part) -> dict[_Pair, list[int]]:
+def _cooccurrences(index: NameIndex, part: Part) -> dict[_Pair, list[int]]:
     """The passages in which two nodes stand together."""
     found: dict[_Pair, list[int]] = defaultdict(list)
     for at in part.passages:
@@ -338,7 +338,7 @@ def most_telling_sentence(text: str, spellings: Spellings) -> str:
     return max(candidates, key=lambda sentence: count_names(sentence, spellings))[:LONGEST_SENTENCE]
 
 
-def said_of(
+def nodes_by_sentence(
     text: str, index: NameIndex, nodes: Sequence[int]
 ) -> Iterator[list[tuple[int, int, str]]]:
     """Yield what each sentence of a text says of some nodes: their order, they, and the words.
@@ -370,7 +370,7 @@ def count_names(sentence: str, spellings: Spellings) -> int:
 
 
 def central_passages(
-    index: NameIndex, weights: Mapping[int, float], passages: Iterable[int], most: int
+    index: NameIndex, weights: Mapping[int, float], passages: Iterable[int], limit: int
 ) -> list[int]:
     """Return the passages that name most of some nodes, by what each weighs, and little else."""
 
@@ -379,7 +379,7 @@ def central_passages(
         named = index.named[at]
         return sum(weights.get(node, 0.0) for node in named) / sqrt(len(named))
 
-    return sorted(passages, key=lambda at: (-centrality(at), at))[:most]
+    return sorted(passages, key=lambda at: (-centrality(at), at))[:limit]
 
 
 MOST_PASSAGES = 100

@@ -27,7 +27,7 @@ from memctl.graph.entity_graph import (
     central_passages,
     count_names,
     most_telling_sentence,
-    said_of,
+    nodes_by_sentence,
     spellings_of,
 )
 from memctl.graph.entity_names import name_key
@@ -394,14 +394,14 @@ class GraphView(Struct, frozen=True, dict=True):
         for at in sorted(said, key=lambda at: (-said[at][0], -mentions[at], at)):
             yield at, said[at][1]
 
-    def _near_by_meaning(self, words: str, least: float) -> Iterator[tuple[int, str | None]]:
+    def _near_by_meaning(self, words: str, threshold: float) -> Iterator[tuple[int, str | None]]:
         """Yield a few nodes that, or whose relations, are near to a text, the nearest first."""
         if self.words.load is None:
             return
         texts = self._texts_compared()
         compared, embedder = list(texts), self.words.load()
         cosines = self._vectors(compared, embedder) @ embedder.embed([words])[0]
-        near = [at for at in (-cosines).argsort(kind="stable")[:_NEAR] if cosines[at] >= least]
+        near = [at for at in (-cosines).argsort(kind="stable")[:_NEAR] if cosines[at] >= threshold]
         for at in near:
             yield from texts[compared[at]]
 
@@ -420,7 +420,7 @@ class GraphView(Struct, frozen=True, dict=True):
             snapshot.derived.write("vectors", name, made.astype("<f2").tobytes())
         return made
 
-    def _find_described(self, words: str, least: float) -> list[int]:
+    def _find_described(self, words: str, threshold: float) -> list[int]:
         """Return a few nodes of which a sentence says what a text does, or the like.
 
         Names themselves say nothing of their bearer, so they are left out of the sentence.  Only
@@ -434,7 +434,9 @@ class GraphView(Struct, frozen=True, dict=True):
         said = [
             (at, place, rest)
             for number, text in self._passages_near(wanted, meant)
-            for sentence in said_of(text, self.graph.index, self.graph.index.named[number])
+            for sentence in nodes_by_sentence(
+                text, self.graph.index, self.graph.index.named[number]
+            )
             for place, at, rest in sentence
         ]
         if not said:
@@ -445,7 +447,7 @@ class GraphView(Struct, frozen=True, dict=True):
             alike = sum(map(self.words.stems(rest).__contains__, wanted)) or _count_forms(
                 wanted, self.words.stems(rest)
             )
-            if cosine >= least or (alike and least < _SURE_COSINE):
+            if cosine >= threshold or (alike and threshold < _SURE_COSINE):
                 best[at] = max(best.get(at, (0, -place, 0.0)), (alike, -place, cosine))
         return sorted(best, key=best.__getitem__, reverse=True)[:_NEAR]
 
@@ -623,14 +625,14 @@ class GraphView(Struct, frozen=True, dict=True):
         insights: Sequence[_Insight],
     ) -> CommunityView:
         own = frozenset(members)
-        central = self._central(members)
+        central = self._central_passages(members)
         rows = self.snapshot.get("memories", central, ["id", "text", "topics"]).to_pylist()
         topics = Counter(topic for row in rows for topic in row["topics"] or ())
         drawn = max(insights, key=lambda each: len(each[2] & own), default=None)
         if drawn is not None and len(drawn[2] & own) > 1:
             memory_id, summary = drawn[0], drawn[1]
         else:
-            memory_id, summary = self._most_telling(members, rows)
+            memory_id, summary = self._best_sentence(members, rows)
         return CommunityView(
             number=number,
             size=len(members),
@@ -640,7 +642,7 @@ class GraphView(Struct, frozen=True, dict=True):
             memory_id=memory_id,
         )
 
-    def _most_telling(
+    def _best_sentence(
         self, members: Sequence[int], rows: Sequence[Mapping[str, Any]]
     ) -> tuple[str, str]:
         """The sentence of the most central passage that has two members in one, and its memory."""
@@ -651,7 +653,7 @@ class GraphView(Struct, frozen=True, dict=True):
         several = (each for each in sentences if count_names(each[1], spellings) > 1)
         return next(several, sentences[0] if sentences else ("", ""))
 
-    def _central(self, members: Sequence[int]) -> list[str]:
+    def _central_passages(self, members: Sequence[int]) -> list[str]:
         """The passages that name most of a community, weighed by how well they are connected."""
         index, weights = self.graph.index, {node: self.graph.strength(node) for node in members}
         passages = dict.fromkeys(at for node in members for at in index.holders[node])

@@ -249,7 +249,7 @@ def _with_short_forms(mentions: Mentions, resolution: Resolution, decisions: Dec
     names = []
     for passage in mentions.passages:
         own = list(passage.names)
-        for written, node in shorts.standing_in(passage):
+        for written, node in shorts.short_forms_in(passage):
             nodes[passage.context, written] = node
             own.append(written)
         names.append(tuple(dict.fromkeys(own)))
@@ -284,7 +284,7 @@ class _Shorts:
             for context, words in owners.items()
         }
 
-    def standing_in(self, passage: Passage) -> Iterator[tuple[str, str]]:
+    def short_forms_in(self, passage: Passage) -> Iterator[tuple[str, str]]:
         """Yield the short forms in a passage, as they are written, with the node of each."""
         words = self._words.get(passage.context)
         if not words:
@@ -294,7 +294,7 @@ class _Shorts:
                 yield written, words[name_key(written)]
         for written in dict.fromkeys(_WORDS.findall(passage.text)):
             node = words.get(written.casefold())
-            if node is not None and _stands_alone(written, passage.text):
+            if node is not None and _is_alone(written, passage.text):
                 yield written, node
 
 
@@ -302,7 +302,7 @@ def _is_kept_apart(word: str, nodes: Iterable[str], decisions: Decisions) -> boo
     return any(decisions.are_apart(word, node) for node in nodes)
 
 
-def _stands_alone(word: str, text: str) -> bool:
+def _is_alone(word: str, text: str) -> bool:
     """Return whether a word names a person somewhere by itself, not as part of a longer name."""
     plain = word.casefold()
     if word[0].islower():

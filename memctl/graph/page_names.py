@@ -137,7 +137,7 @@ class FormerTitles:
             if key
         }
 
-    def what_became_of(self, name: str) -> str | None:
+    def current_document(self, name: str) -> str | None:
         """Return the id of the document that a title belongs to by now.
 
         It is in none of the tables where the document is gone; None where no document had that
@@ -258,12 +258,12 @@ class PageNames:
         best = rank(ranked[0])
         return LinkTarget(ranked[0], tuple(at for at in ranked[1:] if rank(at) == best))
 
-    def near(self, name: str, most: int) -> list[str]:
+    def near(self, name: str, limit: int) -> list[str]:
         """Return a few titles that are like a name which no document has."""
         from difflib import get_close_matches
 
         titles = {link_key(page.title): page.title for page in reversed(self.pages)}
-        return [titles[key] for key in get_close_matches(link_key(name), titles, most, 0.5)]
+        return [titles[key] for key in get_close_matches(link_key(name), titles, limit, 0.5)]
 
 
 def _distance(page: Page, source: Page | None) -> int:
@@ -273,14 +273,14 @@ def _distance(page: Page, source: Page | None) -> int:
 
 
 def _keys(page: Page) -> Iterator[tuple[str, int]]:
-    yield from _some((page.title, page.title.lstrip("/")), _TITLE)
-    yield from _some(page.aliases, _ALIAS)
-    yield from _some((slug_of(alias) for alias in page.aliases), _ALIAS)
+    yield from _spellings((page.title, page.title.lstrip("/")), _TITLE)
+    yield from _spellings(page.aliases, _ALIAS)
+    yield from _spellings((slug_of(alias) for alias in page.aliases), _ALIAS)
     if page.path:
         parts = page.path.split("/")[-_MOST_FOLDERS:]
-        yield from _some(("/".join(parts[at:]) for at in range(len(parts))), _FILE)
-        yield from _some((split_unit(page.source)[0].rpartition("/")[2],), _FILE)
+        yield from _spellings(("/".join(parts[at:]) for at in range(len(parts))), _FILE)
+        yield from _spellings((split_unit(page.source)[0].rpartition("/")[2],), _FILE)
 
 
-def _some(names: Iterable[str], way: int) -> Iterator[tuple[str, int]]:
+def _spellings(names: Iterable[str], way: int) -> Iterator[tuple[str, int]]:
     yield from ((key, way) for name in names if (key := link_key(name)))

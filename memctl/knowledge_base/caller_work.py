@@ -138,12 +138,12 @@ class CallerWork(Part):
         if dry_run:
             return WorkDone(id_, kind, False, 0, 0, "the shape is right; nothing was written")
         if kind == "document":
-            return self._document_replied(id_, about, key, given)
+            return self._apply_document_reply(id_, about, key, given)
         if kind == "comparison":
-            return self._comparison_replied(id_, key, given)
+            return self._apply_comparison_reply(id_, key, given)
         if kind == "insight":
-            return self._insight_replied(id_, key, given)
-        return self._answer_replied(id_, about, given)
+            return self._apply_insight_reply(id_, key, given)
+        return self._apply_answer_reply(id_, about, given)
 
     def _open(self, kinds: Iterable[WorkKind]) -> Sequence[WorkKind]:
         """Return those of some kinds that the user may have: facts and groups are of all users."""
@@ -186,7 +186,7 @@ class CallerWork(Part):
         wanted = next(iter(exchange.wanted.values()), None)
         return _item("document", document_id, wanted) if wanted else None
 
-    def _document_replied(self, id_: str, document_id: str, key: str, reply: bytes) -> WorkDone:
+    def _apply_document_reply(self, id_: str, document_id: str, key: str, reply: bytes) -> WorkDone:
         with self._with_reply(id_, key, reply) as services:
             try:
                 report = services.ingestor_that("wait").understand(document_id)
@@ -207,7 +207,7 @@ class CallerWork(Part):
             services.ingestor.compare()
         return tuple(exchange.wanted.values())
 
-    def _comparison_replied(self, id_: str, key: str, reply: bytes) -> WorkDone:
+    def _apply_comparison_reply(self, id_: str, key: str, reply: bytes) -> WorkDone:
         with self._with_reply(id_, key, reply) as services:
             report = services.ingestor.compare()
         taken = report.updated + report.contradicted + report.restated
@@ -219,7 +219,7 @@ class CallerWork(Part):
             services.consolidator(asks_model=True).ask(size)
         return tuple(exchange.wanted.values())
 
-    def _insight_replied(self, id_: str, key: str, reply: bytes) -> WorkDone:
+    def _apply_insight_reply(self, id_: str, key: str, reply: bytes) -> WorkDone:
         with self._with_reply(id_, key, reply) as services:
             size = services.config.consolidate.batch_size
             report = services.consolidator(asks_model=True).run(batch_size=size)
@@ -270,7 +270,7 @@ class CallerWork(Part):
             each.number: memories.get(each.memory_id).memory.text for each in found.citations
         }
 
-    def _answer_replied(self, id_: str, query_id: str, reply: bytes) -> WorkDone:
+    def _apply_answer_reply(self, id_: str, query_id: str, reply: bytes) -> WorkDone:
         from memctl.understanding.model_understander import find_quote
 
         checked = json.loads(reply)

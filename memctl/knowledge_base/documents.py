@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from memctl.errors import UsageError
 from memctl.identity import DEFAULT_SESSION, documents_of
-from memctl.knowledge_base.resources import Part, audited
+from memctl.knowledge_base.resources import Part, audit_as
 from memctl.literals import DocType, DocumentSort
 from memctl.plain_values import require_shallow
 from memctl.records import Filters, IngestReport, Metadata, ProgressListener, SkipListener
@@ -86,7 +86,7 @@ class _IngestRun(Struct, frozen=True):
 class Documents(Part):
     """The documents of one knowledge base."""
 
-    @audited("ingest")
+    @audit_as("ingest")
     def ingest(
         self,
         paths: Path | str | Iterable[Path | str] = (),
@@ -233,7 +233,7 @@ class Documents(Part):
                 folders=run.folders,
             )
 
-    @audited("document reprocess")
+    @audit_as("document reprocess")
     def reprocess(
         self,
         ids: Sequence[str] = (),
@@ -352,7 +352,7 @@ class Documents(Part):
 
         return view_document(self._kb.seen_snapshot(), id_)
 
-    @audited("document revise")
+    @audit_as("document revise")
     def revise(self, id_: str, text: str, *, dry_run: bool = False) -> RevisedDocument:
         """Write a new version of a document, and of its file where that still has its text.
 
@@ -376,7 +376,7 @@ class Documents(Part):
 
         return why_unchangeable(view)
 
-    @audited("document delete")
+    @audit_as("document delete")
     def delete(self, id_: str) -> int:
         """Delete a document and its memories; return how many memories are gone.
 

@@ -338,7 +338,7 @@ class SharedPools(Part):
 
 def _as_text(pool: Pool, data: dict[str, Any]) -> str:
     """Return what a pool holds as a document: a section for each step, a line for each value."""
-    from memctl.pools.pool_values import leaves
+    from memctl.pools.pool_values import leaf_values
 
     title = f"Run {pool.run_id}: {pool.name}" if pool.run_id else pool.name
     parts = [f"# {title}"]
@@ -346,7 +346,7 @@ def _as_text(pool: Pool, data: dict[str, Any]) -> str:
         parts.append(f"## {step}")
         parts += [
             f"{path}: {_shown_value(leaf)}" if path else _shown_value(leaf)
-            for path, leaf in leaves(value)
+            for path, leaf in leaf_values(value)
         ]
     return "\n\n".join(parts) + "\n"
 

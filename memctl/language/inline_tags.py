@@ -104,7 +104,7 @@ def _removals(text: str) -> Iterator[tuple[int, int, str]]:
     tags = [match for match in _tags(text) if not _DIRECTIVE.fullmatch(match[0])]
     first, last = _leading(text, tags), _trailing(text, tags)
     is_end_needed = last < len(tags) and (
-        _is_needed(text, tags[last]) or _stands_after(_OPEN, text, tags[last])
+        _is_needed(text, tags[last]) or _follows(_OPEN, text, tags[last])
     )
     pending: tuple[int, int, str] | None = None
     for place, match in enumerate(tags):
@@ -154,10 +154,10 @@ def _are_adjacent(text: str, end: int, start: int) -> bool:
 
 def _is_needed(text: str, tag: re.Match[str]) -> bool:
     """Return whether a tag is a word of its sentence because of the word before it."""
-    return _stands_after(_NEEDED_AFTER, text, tag)
+    return _follows(_NEEDED_AFTER, text, tag)
 
 
-def _stands_after(pattern: re.Pattern[str], text: str, tag: re.Match[str]) -> bool:
+def _follows(pattern: re.Pattern[str], text: str, tag: re.Match[str]) -> bool:
     start = tag.start()
     return pattern.search(text, max(0, start - _LOOK_BACK), start) is not None
 
@@ -282,7 +282,7 @@ def code_in(text: str) -> list[Span]:
     return _code_spans(text, ())
 
 
-def unread_in(text: str) -> list[Span]:
+def code_spans(text: str) -> list[Span]:
     """Return where a text has code, between fences or back quotes, and comments."""
     return _with_comments(text, _code_spans(text, ()))
 

@@ -81,7 +81,7 @@ def amount_column(rows: Sequence[Cells]) -> str:
     return max(numeric, key=lambda name: bool(_WHOLE.search(name)), default="")
 
 
-def can_be_added(name: str) -> bool:
+def is_summable(name: str) -> bool:
     """Return whether the numbers of a column may be added up: no rates, prices of one or ids."""
     return not _NO_SUM.search(name)
 

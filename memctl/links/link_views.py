@@ -354,7 +354,7 @@ class PageLinks:
 
     def _why_missing(self, source: int, name: str) -> str:
         former = self._tables[self.map.pages[source].kb].former
-        became = former.what_became_of(name)
+        became = former.current_document(name)
         if became is None:
             return "no document is called that"
         at = self.map.by_id.get(became)

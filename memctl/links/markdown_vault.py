@@ -160,14 +160,14 @@ class _Writing:
 
     def __init__(
         self,
-        there: _Folder,
+        folder: _Folder,
         snapshot: Snapshot,
         pages: Sequence[Page],
         insights: Expr | None,
         dry_run: bool,
         progress: ProgressListener | None,
     ) -> None:
-        self._there = there
+        self._there = folder
         self._snapshot = snapshot
         self._map = LinkMap(pages)
         self._insights = _read_insights(snapshot, insights)

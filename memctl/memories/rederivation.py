@@ -150,8 +150,8 @@ def renew_vectors(
     return VectorRenewal(sum(not part["part"] for part in parts), len(memories))
 
 
-def _those(rows: pa.Table, there: pa.Table) -> pa.Table:
+def _those(rows: pa.Table, present: pa.Table) -> pa.Table:
     """Return the rows that have not gone meanwhile."""
     import pyarrow.compute as pc
 
-    return rows.filter(pc.is_in(rows["id"], value_set=there["id"].combine_chunks()))
+    return rows.filter(pc.is_in(rows["id"], value_set=present["id"].combine_chunks()))

@@ -92,7 +92,7 @@ def diff(kb: KnowledgeBase, other: KnowledgeBase) -> KnowledgeBaseDiff:
     for each in (kb, other):
         each.resources.require_nothing_hidden("compare them without --agent")
     ours, theirs = kb.resources.snapshot(), other.resources.snapshot()
-    mine, others = _holding(ours), _holding(theirs)
+    mine, others = _current_rows(ours), _current_rows(theirs)
     same = {
         kind: sum(1 for key in mine.keys() & others.keys() if key[0] == kind)
         for kind in ("document", *_LEVELS)
@@ -117,7 +117,7 @@ def _stored_differences(kb: KnowledgeBase, other: KnowledgeBase) -> Iterator[Sto
 _Rows = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
-def _holding(snapshot: Snapshot) -> dict[tuple[str, str], Mapping[str, Any]]:
+def _current_rows(snapshot: Snapshot) -> dict[tuple[str, str], Mapping[str, Any]]:
     """Return the documents, memories and insights that hold, by kind and id."""
     rows: dict[tuple[str, str], Mapping[str, Any]] = {}
     live = (col("status") == "indexed") & (col("part") == 0)

@@ -117,9 +117,9 @@ def _choose_given(choose: Callable[[Iterable[Any]], Any]) -> Callable[[Any, Any]
     return join
 
 
-def _unless_open(one: Any, other: Any) -> Any:
+def _unless_open(left: Any, other: Any) -> Any:
     """Return the later of two ends; none where one is open."""
-    return None if one is None or other is None else max(one, other)
+    return None if left is None or other is None else max(left, other)
 
 
 def _union(one: Any, other: Any) -> Any:

@@ -422,10 +422,10 @@ class CrossEncoder:
         scores = np.zeros(len(texts))
         for places in length_batches(texts):
             heads, _ = self._model.run([(question, texts[n]) for n in places])
-            scores[places] = self._likely(heads.astype(np.float64), len(places))
+            scores[places] = self._probabilities(heads.astype(np.float64), len(places))
         return [float(score) for score in scores]
 
-    def _likely(self, heads: NDArray[np.float64], pairs: int) -> NDArray[np.float64]:
+    def _probabilities(self, heads: NDArray[np.float64], pairs: int) -> NDArray[np.float64]:
         """The sigmoid of one head; of two, the second's share in their softmax."""
         if heads.shape not in ((pairs,), (pairs, 1), (pairs, 2)):
             raise ConfigError(f"{self._what} does not give one or two numbers for a pair", _EXPORT)

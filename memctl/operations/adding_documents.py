@@ -59,7 +59,10 @@ def add_document(context: OperationContext, parameters: AddDocumentParameters) -
         raise UsageError(f"content must have from 1 to {_LONGEST:,} characters")
     paths = [] if parameters.path is None else [_allowed_path(context, parameters.path)]
     names = () if parameters.knowledge_base is None else (parameters.knowledge_base,)
-    with context.limited_to(names) as limited, limited.adding(dry_run=parameters.dry_run) as base:
+    with (
+        context.limited_to(names) as limited,
+        limited.open_for_adding(dry_run=parameters.dry_run) as base,
+    ):
         namespace = parameters.namespace
         if namespace is not None and not limited.reads(base, namespace):
             raise Unavailable(f"the namespace {namespace!r} is not open to this caller")

@@ -122,7 +122,7 @@ def handle_hook(
     """
     moment = moment_of(event)
     if moment == "start":
-        return HookReply(moment, _put_in(context, _standing(context, payload), most_bytes))
+        return HookReply(moment, _prepare_text(context, _standing(context, payload), most_bytes))
     if moment == "prompt":
         prompt = _text_value(payload, "prompt")
         present = _session_of(payload)
@@ -196,10 +196,10 @@ def memory_for_prompt(
         present: The conversation, whose own turns the model has before it.
         most_bytes: Of the text.
     """
-    return _put_in(context, _bearing(context, prompt, present), most_bytes)
+    return _prepare_text(context, _relevant_text(context, prompt, present), most_bytes)
 
 
-def _bearing(context: OperationContext, prompt: str, present: str) -> str:
+def _relevant_text(context: OperationContext, prompt: str, present: str) -> str:
     """Return what bears on a prompt; for one that needs no memory, nothing is opened."""
     from memctl.search.answering.memory_need import extract_question, is_instruction, refers_back
 
@@ -219,7 +219,7 @@ def _bearing(context: OperationContext, prompt: str, present: str) -> str:
     return bases.context(prompt, budget=_PROMPT_TOKENS, filters=filters, auto=True).text
 
 
-def _put_in(context: OperationContext, text: str, most_bytes: int) -> str:
+def _prepare_text(context: OperationContext, text: str, most_bytes: int) -> str:
     """Return a text as it is put into a prompt, and note what it says as known from memory."""
     if not text:
         return ""
@@ -251,7 +251,7 @@ def _capture(context: OperationContext, payload: Mapping[str, Any]) -> int:
         if path and Path(path).expanduser().is_file():
             turns = read_transcript(Path(path).expanduser(), session_id)
     if not turns:
-        turns = _said_in(payload)
+        turns = _payload_turns(payload)
     return capture_turns(context, session_id, turns)
 
 
@@ -276,7 +276,7 @@ def capture_turns(
     return len(new)
 
 
-def _said_in(payload: Mapping[str, Any]) -> Sequence[TranscriptTurn]:
+def _payload_turns(payload: Mapping[str, Any]) -> Sequence[TranscriptTurn]:
     """Return the turn that the hook itself tells, where there is no transcript to be read."""
     number = _text_value(payload, "generation_id", "turn_id", "timestamp")
     if not number:

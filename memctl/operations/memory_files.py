@@ -89,7 +89,7 @@ def memory_file(context: OperationContext, parameters: MemoryFileParameters) -> 
     return replace(reply, text=f"Nothing is written. It would say: {reply.text}", document_id=None)
 
 
-def only_views(parameters: MemoryFileParameters) -> bool:
+def is_view_only(parameters: MemoryFileParameters) -> bool:
     """Return whether a command leaves all files as they are."""
     return parameters.command == "view"
 

@@ -64,7 +64,7 @@ from memctl.operations.lookup import (
     list_sessions,
     search_knowledge_graph,
 )
-from memctl.operations.memory_files import memory_file, memory_file_text, only_views
+from memctl.operations.memory_files import is_view_only, memory_file, memory_file_text
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.page_links import (
     backlinks,
@@ -634,7 +634,7 @@ OPERATIONS: tuple[Operation, ...] = (
         effect="destructive",
         resource="memory",
         text=memory_file_text,
-        only_reads=only_views,
+        only_reads=is_view_only,
         is_idempotent=False,
     ),
     Operation(

@@ -134,7 +134,7 @@ def _add(
     private: bool,
     dry_run: bool,
 ) -> Memory:
-    with context.adding(dry_run=dry_run) as base:
+    with context.open_for_adding(dry_run=dry_run) as base:
         return base.memories.add(
             text.strip(),
             type_=type_,
@@ -212,7 +212,9 @@ def forget_memory(context: OperationContext, parameters: ForgetParameters) -> Fo
     if is_preview:
         message = f"{memory.id} would go; with confirm set to true it is forgotten for good."
     elif report.left:
-        message = f"{memory.id} is gone, but some of it is left: {_what_is_left(report.left)}."
+        message = (
+            f"{memory.id} is gone, but some of it is left: {_describe_remaining(report.left)}."
+        )
     else:
         message = f"{memory.id} is gone for good."
     return ForgetReply(
@@ -226,8 +228,8 @@ def forget_memory(context: OperationContext, parameters: ForgetParameters) -> Fo
     )
 
 
-def _what_is_left(left: Sequence[RemainingPlace]) -> str:
-    return "; ".join(dict.fromkeys(f"in {each.place}: {each.why} ({each.hint})" for each in left))
+def _describe_remaining(places: Sequence[RemainingPlace]) -> str:
+    return "; ".join(dict.fromkeys(f"in {each.place}: {each.why} ({each.hint})" for each in places))
 
 
 def _changeable(context: OperationContext, id_: str) -> tuple[KnowledgeBase, Memory]:

@@ -329,7 +329,7 @@ def write_memory_tier(context: OperationContext, parameters: WriteTierParameters
     Raises:
         UsageError: Something cannot be stored, or does not go with the tier.
     """
-    with context.adding(dry_run=parameters.dry_run) as base:
+    with context.open_for_adding(dry_run=parameters.dry_run) as base:
         router = tier_router(base, context, parameters.session_id)
         if parameters.dry_run:
             tier = router.check_write(
@@ -436,7 +436,7 @@ def consolidate_memory_tiers(
 ) -> TierPromotion:
     """Promote as ``memctl tier promote --session`` does."""
     session = parameters.session_id or context.identity.session or DEFAULT_SESSION
-    with context.adding(dry_run=parameters.dry_run) as base:
+    with context.open_for_adding(dry_run=parameters.dry_run) as base:
         report = base.tiers.promote(session, at_once=True, dry_run=parameters.dry_run)
     promoted = tuple(record_like(PromotedValue, each) for each in report.promoted)
     return TierPromotion(promoted, report.removed, report.dry_run)

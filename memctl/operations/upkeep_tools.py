@@ -103,7 +103,7 @@ def add_learning(context: OperationContext, parameters: AddLearningParameters) -
         "context": parameters.context,
         "share": parameters.share or None,
     }
-    with context.adding(dry_run=parameters.dry_run) as base:
+    with context.open_for_adding(dry_run=parameters.dry_run) as base:
         memory = base.memories.add(
             parameters.text.strip(),
             type_=LEARNING,

@@ -201,10 +201,10 @@ def has_pool_expired(pool: Pool, now: datetime) -> bool:
     return pool.expires_at is not None and pool.expires_at <= now
 
 
-def live_keys(pool: Pool, stored: Iterable[PoolKey], now: datetime) -> dict[str, PoolKey]:
+def live_keys(pool: Pool, keys: Iterable[PoolKey], now: datetime) -> dict[str, PoolKey]:
     """Return the keys that have not outlived their time, by name."""
     retention = Retention.of(pool)
-    return {entry.key: entry for entry in stored if not retention.is_expired(entry, now)}
+    return {entry.key: entry for entry in keys if not retention.is_expired(entry, now)}
 
 
 def not_from_future(entry: PoolKey, now: datetime) -> PoolKey:

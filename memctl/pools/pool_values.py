@@ -234,11 +234,11 @@ def count_entries(data: Data) -> int:
     )
 
 
-def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def leaf_values(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Yield every value of an object that is no object with keys itself, with its path."""
     if isinstance(value, dict) and value:
         for key, inner in value.items():
-            yield from leaves(inner, f"{path}.{key}" if path else key)
+            yield from leaf_values(inner, f"{path}.{key}" if path else key)
     else:
         yield path, value
 

@@ -94,7 +94,7 @@ def _latest_counts(entries: Sequence[ProvenanceEntry]) -> dict[str, int]:
 
 
 def _provenance(layout: Layout, entry: ProvenanceEntry) -> FileProvenance:
-    place = layout.found_here(path_of(entry.place)) if entry.place else path_of(entry.path)
+    place = layout.current_place(path_of(entry.place)) if entry.place else path_of(entry.path)
     is_there = place.is_file()
     return FileProvenance(
         layout.name,
@@ -229,18 +229,18 @@ class PendingFiles:
             if path in file.sidecars:
                 yield self._sidecar(path, file.path)
             elif path == file.path:
-                yield from self._taken_or_waiting(inbox, file)
+                yield from self._file_receipts(inbox, file)
         if found.problems and path not in (file.path for file in found.files):
             reason = found.problems[0]
             what_to_do = "move it further up" if TOO_DEEP in reason else "allow it to be listed"
             hint = f"{what_to_do}; it is looked at again then"
             yield self._receipt(path, "waiting", reason=reason, hint=hint)
 
-    def _skipped_receipt(self, path: Path, place: Path, why: SkipReason) -> FileProvenance:
+    def _skipped_receipt(self, path: Path, place: Path, reason: SkipReason) -> FileProvenance:
         what = "it" if place == path else f"its folder {display_path(printable(place))}"
-        hint = _way_in(path, why, "it" if place == path else "that folder")
+        hint = _how_to_include(path, reason, "it" if place == path else "that folder")
         return self._receipt(
-            path, "left", reason=f"{what} is {SKIP_REASONS_IN_WORDS[why]}", hint=hint
+            path, "left", reason=f"{what} is {SKIP_REASONS_IN_WORDS[reason]}", hint=hint
         )
 
     def _sidecar(self, path: Path, recording: Path) -> FileProvenance:
@@ -249,7 +249,7 @@ class PendingFiles:
         )
         return self._receipt(path, "left", reason=reason, hint="memctl why tells of that one")
 
-    def _taken_or_waiting(self, inbox: Inbox, file: InboxFile) -> Iterator[FileProvenance]:
+    def _file_receipts(self, inbox: Inbox, file: InboxFile) -> Iterator[FileProvenance]:
         row = self._ledger.files.find(str(file.path)) if inbox.after == "keep" else None
         if file.is_unchanged_since(row):
             return
@@ -294,16 +294,16 @@ class PendingFiles:
         )
 
 
-def _way_in(path: Path, why: SkipReason, what: str) -> str:
+def _how_to_include(path: Path, reason: SkipReason, what: str) -> str:
     """Return how to have a file remembered that an inbox skips for what it, or a folder, is."""
     name = shlex.quote(printable(path))
-    if why in _BY_NAME:
+    if reason in _BY_NAME:
         return f"give {what} another name, or take it in as it is: memctl ingest {name}"
-    if why == "ignored":
+    if reason == "ignored":
         return f"change that rule, or take it in as it is: memctl ingest {name}"
-    if why == "link":
+    if reason == "link":
         return f"put what it leads to there, or take that in: memctl ingest {name}"
-    return "put a regular file there" if why in _NO_FILES else ""
+    return "put a regular file there" if reason in _NO_FILES else ""
 
 
 class DocumentOutcomes:
@@ -363,7 +363,7 @@ class DocumentOutcomes:
     def _place(self, id_: str, source: str) -> str:
         """Return where the file is that a document was made from, else what it goes by."""
         entry = self._files.of_documents([id_]).get(id_)
-        return printable(self._layout.found_here(Path(entry.path))) if entry else source
+        return printable(self._layout.current_place(Path(entry.path))) if entry else source
 
     def unnoted_files(self, reference: FileReference) -> list[FileProvenance]:
         """Return the documents of a file whose reading was not noted, the newest first."""
@@ -389,7 +389,7 @@ class DocumentOutcomes:
 
     def _unnoted_receipt(self, id_: str, entry: FileEntry | None) -> FileProvenance:
         row = self._found[id_]
-        place = self._layout.found_here(Path(entry.path)) if entry else path_of(row["source"])
+        place = self._layout.current_place(Path(entry.path)) if entry else path_of(row["source"])
         return FileProvenance(
             self._layout.name,
             row["source"],
@@ -442,7 +442,7 @@ class MemoryTally:
         self._originals = self._counted_originals(table)
         self._last_pages = self._furthest(table)
         self._changed = self._histories(table)
-        self._insights = self._resting_on(snapshot, table)
+        self._insights = self._insights_by_document(snapshot, table)
 
     def level(self, root: str, level: str) -> int:
         """Return how many memories of a level a document has."""
@@ -535,7 +535,7 @@ class MemoryTally:
             and is_next_version(lineage_of(row), lineage_of(later))
         ]
 
-    def _resting_on(self, snapshot: Snapshot, table: pa.Table) -> Counter[str]:
+    def _insights_by_document(self, snapshot: Snapshot, table: pa.Table) -> Counter[str]:
         """Count the insights that hold and rest on memories of each document."""
         import pyarrow.compute as pc
 

@@ -325,15 +325,15 @@ def _plain(value: object, *, redact: bool) -> Any:
 
 
 def details_of_one(
-    kb: str, hits: Sequence[Hit], how: QueryDetail, answer: Answer | None
+    kb: str, hits: Sequence[Hit], detail: QueryDetail, answer: Answer | None
 ) -> QueryDetail:
     """Return how a question was asked and what one of the knowledge bases gave, which has hits."""
-    if how.kbs < 2 or how.status == "failed":
-        return how
+    if detail.kbs < 2 or detail.status == "failed":
+        return detail
     is_cited = answer is not None and any(each.kb == kb for each in answer.citations)
     if not hits and not is_cited:
-        return replace(how, status="nothing", confidence=None, relevance=None)
-    return replace(how, relevance=max((hit.relevance for hit in hits), default=None))
+        return replace(detail, status="nothing", confidence=None, relevance=None)
+    return replace(detail, relevance=max((hit.relevance for hit in hits), default=None))
 
 
 def result_details(

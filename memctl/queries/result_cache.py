@@ -60,7 +60,7 @@ class ResultCache(Struct, frozen=True, dict=True):
         options: QueryOptions,
         began: datetime,
         result: QueryResult,
-        how: QueryDetail,
+        detail: QueryDetail,
         *,
         is_answered: bool,
     ) -> None:
@@ -77,7 +77,7 @@ class ResultCache(Struct, frozen=True, dict=True):
             return
         known = self._results(options)
         known[self._key_of(question, options)] = CachedResult(
-            began, _first_end(snapshot, began), replace(result, question=""), how, is_answered
+            began, _first_end(snapshot, began), replace(result, question=""), detail, is_answered
         )
         latest = sorted(known.items(), key=lambda item: item[1].at)[-_MOST_RESULTS:]
         snapshot.derived.write("results", name, msgpack.encode(dict(latest)))

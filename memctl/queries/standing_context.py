@@ -146,10 +146,10 @@ _TITLES = {
 
 
 def _below(
-    heading: str, hits: Sequence[Hit], room: int, count: Callable[[str], int]
+    heading: str, hits: Sequence[Hit], tokens_left: int, count: Callable[[str], int]
 ) -> Sequence[Excerpt]:
-    room -= count(f"\n\n{heading}\n\n")
-    return numbered_excerpts(hits, room, count) if hits and room > 0 else ()
+    tokens_left -= count(f"\n\n{heading}\n\n")
+    return numbered_excerpts(hits, tokens_left, count) if hits and tokens_left > 0 else ()
 
 
 def _renumber(excerpt: Excerpt, number: int) -> str:

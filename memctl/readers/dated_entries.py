@@ -82,7 +82,7 @@ class _Entry(Struct, frozen=True):
 
 
 def with_entry_days(
-    text: SourceText, stated: datetime | None, modified: datetime | None, name: str = ""
+    text: SourceText, document_date: datetime | None, modified: datetime | None, name: str = ""
 ) -> SourceText:
     """Return a text of which each entry of running notes has the day that it begins with.
 
@@ -90,13 +90,13 @@ def with_entry_days(
 
     Args:
         text: A source's, or a part of it.
-        stated: The day that it says it is of.
+        document_date: The day that it says it is of.
         modified: When its file was written last.
         name: Its file's.
     """
     by = [modified] if modified else []
-    if stated and stated.year < _NO_CALENDAR:
-        by.append(stated + _AFTER_STATED)
+    if document_date and document_date.year < _NO_CALENDAR:
+        by.append(document_date + _AFTER_STATED)
     if not by:
         return text
     written_on = until = min(by)

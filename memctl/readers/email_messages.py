@@ -91,9 +91,9 @@ def read_message(content: bytes, name: str) -> list[SourceText]:
     try:
         message = BytesParser(policy=_BoundedHeaders()).parsebytes(content)
         assert isinstance(message, EmailMessage)
-        left = iter(range(MOST_ATTACHMENTS))
-        pieces = list(_pieces(message, left))
-        return list(assemble(_head(message, name, is_whole=next(left, -1) >= 0), pieces))
+        budget = iter(range(MOST_ATTACHMENTS))
+        pieces = list(_pieces(message, budget))
+        return list(assemble(_head(message, name, is_whole=next(budget, -1) >= 0), pieces))
     except RecursionError:
         raise UnreadableSource(
             f"{display_name(name)} has parts nested too deeply", "save what it holds by itself"
@@ -139,14 +139,14 @@ def _addresses(message: EmailMessage, key: str) -> list[str]:
 
 
 def _pieces(
-    message: EmailMessage, left: Iterator[int], depth: int = 0, heading: str = ""
+    message: EmailMessage, budget: Iterator[int], depth: int = 0, heading: str = ""
 ) -> Iterator[Piece]:
     """Pieces of a message and of as many attachments, its own and inner ones, as there are left."""
     lines = [f"{key}: {value}\n" for key in _SHOWN if (value := header(message, key))]
     yield Piece("".join(lines) + "\n", "properties", heading)
     yield from _body_pieces(message, heading)
-    for part, _ in zip(_attachments(message), left, strict=False):
-        yield from _attachment_pieces(part, left, depth)
+    for part, _ in zip(_attachments(message), budget, strict=False):
+        yield from _attachment_pieces(part, budget, depth)
 
 
 def _body_pieces(message: EmailMessage, heading: str) -> Iterator[Piece]:
@@ -317,14 +317,14 @@ def _attachment_entry(part: EmailMessage) -> dict[str, Any]:
     }
 
 
-def _attachment_pieces(part: EmailMessage, left: Iterator[int], depth: int) -> Iterator[Piece]:
+def _attachment_pieces(part: EmailMessage, budget: Iterator[int], depth: int) -> Iterator[Piece]:
     name = _attachment_name(part)
     heading = f"Attachment: {name or part.get_content_type()}"
     if part.get_content_type() == "message/rfc822":
         inner = part.get_payload(0) if part.is_multipart() else None
         if isinstance(inner, EmailMessage) and depth < _MAX_DEPTH:
             yield Piece("\nForwarded message\n\n", "heading", "Forwarded message")
-            yield from _pieces(inner, left, depth + 1, "Forwarded message")
+            yield from _pieces(inner, budget, depth + 1, "Forwarded message")
         return
     content = _bytes_of(part)
     pieces = _content_pieces(part, name, content) if len(content) <= MAX_ATTACHMENT_BYTES else None

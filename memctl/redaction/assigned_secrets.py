@@ -143,7 +143,7 @@ def _schemes(text: str, _: str) -> Iterator[int]:
         here = text.find("://", here + 1)
 
 
-def _is_sure(match: re.Match[str]) -> bool:
+def _is_secret_value(match: re.Match[str]) -> bool:
     """Return whether what follows ``password:`` etc. is no ordinary word or piece of code."""
     value = secret_text(match)
     if _CODE.search(value) or _OWN_NAME.fullmatch(value):
@@ -179,13 +179,13 @@ ASSIGNED = (
     Rule((":|", ": |", ":>", ": >"), _LINES, _names, has_digit),
     Rule(_SEVERAL, _LISTED, at(*_SEVERAL), spans=_items),
     Rule(("bearer", "basic", "authorization"), _BEARER, at("bearer", "basic", "authorization")),
-    Rule(_TRIGGERS, _ASSIGNED, _names, _is_sure),
+    Rule(_TRIGGERS, _ASSIGNED, _names, _is_secret_value),
     Rule(("identified by", "with password"), _SQL, at("identified", "with")),
     Rule(
         ("login", "jdbc:oracle", "pass", "mysql"),
         _LOGIN,
         at("login", "jdbc:oracle", "sshpass", "mysql"),
-        _is_sure,
+        _is_secret_value,
     ),
     Rule(("://",), _IN_URL, _schemes, _is_no_placeholder),
     Rule(

@@ -128,7 +128,7 @@ _SETUP = lazy_regex(
 _WIFI = lazy_regex(r"(?i)\b(WIFI:(?:[TSH]:[^;\n]{0,64};){0,3}P:)[^;\n]{4,64}(?=;)")
 
 
-def _is_said(match: re.Match[str]) -> bool:
+def _is_spoken_secret(match: re.Match[str]) -> bool:
     """Return whether a password given in a sentence is no ordinary word, date or name."""
     value = secret_text(match)
     if match[1][-1] in "\"'`“" and " " in value:
@@ -164,9 +164,9 @@ SPOKEN = (
         _TRIGGERS,
         _SAID,
         _label_starts,
-        _is_said,
+        _is_spoken_secret,
     ),
-    Rule(_CHANGES, _CHANGED, at("chang", "reset", "set", "update"), _is_said),
+    Rule(_CHANGES, _CHANGED, at("chang", "reset", "set", "update"), _is_spoken_secret),
     Rule(("passphrase",), _PASSPHRASE, at("passphrase")),
     Rule(("pin ", "pin:", "pin-"), _PIN, at("pin"), _is_pin),
     Rule((" code", " pass"), _CODE, at_word_before(" code", " pass")),

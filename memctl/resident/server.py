@@ -169,9 +169,9 @@ class Server:
         pieces: list[tuple[int, bytes]] = []
         with (
             suppress(RunInProcess),
-            _in_place_of(environment, descriptors),
+            _impersonate(environment, descriptors),
             _beating(peer),
-            _kept_back(pieces, request["encodings"], has_input=bool(request.get("input"))),
+            _capture_output(pieces, request["encodings"], has_input=bool(request.get("input"))),
         ):
             code = self._run(arguments)
         self._goes_on = self._settled() and self._goes_on
@@ -194,7 +194,7 @@ def _is_same_user(peer: socket.socket) -> bool:
 
 
 @contextmanager
-def _in_place_of(environment: Mapping[str, str], descriptors: Sequence[int]) -> Iterator[None]:
+def _impersonate(environment: Mapping[str, str], descriptors: Sequence[int]) -> Iterator[None]:
     """Have the environment, standard streams and directory of a caller."""
     own_environment = dict(os.environ)
     own_streams = [os.dup(stream) for stream in range(STREAMS)]
@@ -223,7 +223,7 @@ def _use_environment(environment: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def _kept_back(
+def _capture_output(
     pieces: list[tuple[int, bytes]], encodings: Sequence[str], *, has_input: bool
 ) -> Iterator[None]:
     """Collect what is written to the standard streams, each piece with the number of its stream."""

@@ -115,7 +115,7 @@ class EntityCounts:
         """Add entities that are new, and count those that are not, now or in a later commit."""
         from memctl.schema.arrow_tables import entities_table
 
-        old = self._known_of(transaction, entities)
+        old = self._existing_ids(transaction, entities)
         new = _without(entities, old)
         append_rows(transaction, "entities", entities_table(list(new.values())))
         waiting = dict(self._waiting)
@@ -141,7 +141,7 @@ class EntityCounts:
         self._version = transaction.versions["entities"]
         self._commits += 1
 
-    def _known_of(self, transaction: Transaction, entities: Mapping[str, Entity]) -> set[str]:
+    def _existing_ids(self, transaction: Transaction, entities: Mapping[str, Entity]) -> set[str]:
         """Return those of some entities that are there."""
         if self._commits and transaction.versions["entities"] != self._version:
             self._known = None  # another process has written

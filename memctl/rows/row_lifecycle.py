@@ -111,19 +111,19 @@ class Erased(Struct, frozen=True):
 
 def dependent_rows(snapshot: Snapshot, table: TableName, ids: Iterable[str]) -> RowsToErase:
     """Return rows together with all that go when they are erased."""
-    to_erase: RowsToErase = {table: set(ids)}
+    rows_to_erase: RowsToErase = {table: set(ids)}
     fresh: RowsToErase = {table: set(ids)}
     while fresh:
         found: RowsToErase = {}
         for target, some in fresh.items():
             for referring, reference in references_to(target):
-                going = _going_with(snapshot, referring, reference, some, to_erase)
+                going = _dependents(snapshot, referring, reference, some, rows_to_erase)
                 found.setdefault(referring, set()).update(going)
-        fresh = {name: rows - to_erase.get(name, set()) for name, rows in found.items()}
+        fresh = {name: rows - rows_to_erase.get(name, set()) for name, rows in found.items()}
         fresh = {name: rows for name, rows in fresh.items() if rows}
         for name, rows in fresh.items():
-            to_erase.setdefault(name, set()).update(rows)
-    return to_erase
+            rows_to_erase.setdefault(name, set()).update(rows)
+    return rows_to_erase
 
 
 def erase_rows(
@@ -149,20 +149,20 @@ def erase_rows(
     ids, snapshot = set(ids), transaction.snapshot()
     if not ids:
         return Erased()
-    to_erase = dependent_rows(snapshot, table, ids)
-    names = _names_of(snapshot, to_erase) if drop_orphans else set()
+    rows_to_erase = dependent_rows(snapshot, table, ids)
+    names = _names_of(snapshot, rows_to_erase) if drop_orphans else set()
     if reconsider:
-        mark_consolidated(transaction, _sources_of_insights(snapshot, to_erase), done=False)
-    for target in list(to_erase):
+        mark_consolidated(transaction, _sources_of_insights(snapshot, rows_to_erase), done=False)
+    for target in list(rows_to_erase):
         for referring, reference in references_to(target):
-            _clear_reference(transaction, referring, reference, target, to_erase)
+            _clear_reference(transaction, referring, reference, target, rows_to_erase)
     counts: dict[TableName, int] = {}
-    for name, rows in to_erase.items():
+    for name, rows in rows_to_erase.items():
         for some in in_portions(sorted(rows)):
             number = delete_rows(transaction, name, col("id").is_in(some))
             counts[name] = counts.get(name, 0) + number
     orphans = drop_orphan_entities(transaction, names) if names else []
-    return Erased(to_erase, counts, orphans)
+    return Erased(rows_to_erase, counts, orphans)
 
 
 def mark_without_memories(transaction: Transaction, documents: Iterable[str | None]) -> None:
@@ -225,8 +225,12 @@ def erase_missing(transaction: Transaction, table: TableName, ids: Iterable[str]
 # --- inside --------------------------------------------------------------------------------------
 
 
-def _going_with(
-    snapshot: Snapshot, table: TableName, reference: Reference, ids: set[str], to_erase: RowsToErase
+def _dependents(
+    snapshot: Snapshot,
+    table: TableName,
+    reference: Reference,
+    ids: set[str],
+    rows_to_erase: RowsToErase,
 ) -> set[str]:
     """Return the rows of a table that go with rows that they refer to."""
     match reference.on_erase:
@@ -238,7 +242,7 @@ def _going_with(
             rows = referring_rows(snapshot, table, reference, ids, derived)
             return {row["id"] for row in rows}
         case "erase_if_last":
-            going = set[str]().union(*(to_erase.get(target, ()) for target in reference.to))
+            going = set[str]().union(*(rows_to_erase.get(target, ()) for target in reference.to))
             rows = referring_rows(snapshot, table, reference, ids)
             return {row["id"] for row in rows if going.issuperset(row[reference.column])}
     return set()
@@ -249,10 +253,10 @@ def _clear_reference(
     table: TableName,
     reference: Reference,
     target: TableName,
-    to_erase: RowsToErase,
+    rows_to_erase: RowsToErase,
 ) -> None:
     """Have rows that stay refer to none of those that go."""
-    gone, column = to_erase[target], reference.column
+    gone, column = rows_to_erase[target], reference.column
     if reference.on_erase == "revive":
         reinstate_without(transaction, sorted(gone))
         return
@@ -261,7 +265,7 @@ def _clear_reference(
     rows = {
         row["id"]: row[column]
         for row in referring_rows(transaction.snapshot(), table, reference, gone)
-        if row["id"] not in to_erase.get(table, ())
+        if row["id"] not in rows_to_erase.get(table, ())
     }
     left = [
         [id_ for id_ in value if id_ not in gone] if reference.is_list else None
@@ -270,20 +274,20 @@ def _clear_reference(
     set_columns(transaction, table, rows.keys(), **{column: left})
 
 
-def _names_of(snapshot: Snapshot, to_erase: RowsToErase) -> set[str]:
+def _names_of(snapshot: Snapshot, rows_to_erase: RowsToErase) -> set[str]:
     """Return what the documents and memories that go name."""
     found: set[str] = set()
     nothing = col("id").is_in([])
-    for some in in_portions(sorted(to_erase.get("documents", ()))):
+    for some in in_portions(sorted(rows_to_erase.get("documents", ()))):
         found |= names_in(snapshot, col("id").is_in(some), nothing)
-    for some in in_portions(sorted(to_erase.get("memories", ()))):
+    for some in in_portions(sorted(rows_to_erase.get("memories", ()))):
         found |= names_in(snapshot, nothing, col("id").is_in(some))
     return found
 
 
-def _sources_of_insights(snapshot: Snapshot, to_erase: RowsToErase) -> list[str]:
+def _sources_of_insights(snapshot: Snapshot, rows_to_erase: RowsToErase) -> list[str]:
     """Return what the insights that go rest on, as far as that stays."""
-    memories, sources = to_erase.get("memories", set()), set[str]()
+    memories, sources = rows_to_erase.get("memories", set()), set[str]()
     for some in in_portions(sorted(memories)):
         where = col("id").is_in(some) & (col("level") == "insight")
         for row in snapshot.scan("memories", where, ["source_ids"]).to_pylist():

@@ -315,12 +315,12 @@ class _BoundedBody:
 _BIG_HINT = "memctl ingest takes files of any size"
 
 
-def _too_big_text(most: int) -> str:
-    return f"a body has at most {most >> 20} MB"
+def _too_big_text(limit: int) -> str:
+    return f"a body has at most {limit >> 20} MB"
 
 
-def _too_big(most: int) -> JSONResponse:
-    return error_reply(413, _too_big_text(most), _BIG_HINT)
+def _too_big(limit: int) -> JSONResponse:
+    return error_reply(413, _too_big_text(limit), _BIG_HINT)
 
 
 def _unauthorized_reply() -> JSONResponse:

@@ -155,7 +155,7 @@ def route_of(endpoint: Endpoint) -> Route:
             _query(endpoint, request.query_params, in_address) if endpoint.in_query else None
         )
         if arguments is None:
-            refuse_query(request, *in_address, taken=endpoint.parameters.__struct_fields__)
+            refuse_query(request, *in_address, allowed=endpoint.parameters.__struct_fields__)
             arguments = await json_body(request)
         parameters = check_arguments(
             endpoint.parameters, arguments, f"{endpoint.method} {endpoint.path}"
@@ -270,20 +270,20 @@ def _query(endpoint: Endpoint, arguments: QueryParams, but: Collection[str]) -> 
     return found
 
 
-def refuse_query(request: Request, *but: str, taken: Collection[str] = ()) -> None:
+def refuse_query(request: Request, *but: str, allowed: Collection[str] = ()) -> None:
     """Refuse arguments in the address of a request that has them in its body.
 
     Args:
         request: The request.
         but: Those that belong there.
-        taken: Those that its body may have.
+        allowed: Those that its body may have.
 
     Raises:
         ShapeError: There are some, besides ``but``.
     """
     for key in request.query_params:
         if key not in but:
-            is_kb = key == KB and "kbs" in taken
+            is_kb = key == KB and "kbs" in allowed
             hint = 'put {"kbs": ["NAME"]} into the body' if is_kb else "put arguments into the body"
             raise ShapeError(f"{key[:60]} stands in the address", hint)
 

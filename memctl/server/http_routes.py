@@ -34,7 +34,7 @@ from memctl.literals import (
     Verdict,
 )
 from memctl.operations.finding import first_with
-from memctl.operations.memory_files import MemoryFileParameters, memory_file, only_views
+from memctl.operations.memory_files import MemoryFileParameters, is_view_only, memory_file
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import to_plain
 from memctl.records import LEVELS, Filters, Level
@@ -703,7 +703,7 @@ def _say(context: OperationContext, parameters: NewMessage, place: Place) -> obj
     base, session = _find_session(context, place, parameters.namespace)
     message = Message(sender=parameters.sender, content=parameters.content, turn=parameters.turn)
     turn = base.sessions.say(session, message)[0]
-    kept = base.sessions.kept(turn)
+    kept = base.sessions.captured(turn)
     base.sessions.compress_now_or_later(session)
     return {**to_plain(turn), **kept}
 
@@ -824,7 +824,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", f"{_KB}/profile", "Show what is known of the user.", _profile),
     Endpoint(
         "POST", "/v1/memory", "Keep files below /memories, as a model does.", _memory_file,
-        MemoryFileParameters, "write", operation="memory", only_reads=only_views,
+        MemoryFileParameters, "write", operation="memory", only_reads=is_view_only,
     ),
 )  # fmt: skip
 """What is offered beside ``/v1/query``, uploads and streams, which have routes of their own."""

@@ -106,7 +106,7 @@ def start_in_pieces(
 
 
 async def _query(request: Request) -> Response:
-    refuse_query(request, taken=QuestionParameters.__struct_fields__)
+    refuse_query(request, allowed=QuestionParameters.__struct_fields__)
     parameters = check_arguments(QuestionParameters, await json_body(request), "a question")
     if not any(map(str.isalnum, parameters.question)):
         raise ShapeError("the question has no words")

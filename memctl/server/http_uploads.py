@@ -346,45 +346,45 @@ async def _consolidate(request: Request) -> Response:
 
 async def _jobs(request: Request) -> Response:
     user = caller_of(request).user
-    found = [job for job in jobs_of(request).list() if _is_seen(job, user)]
+    found = [job for job in jobs_of(request).list() if _is_visible(job, user)]
     rows = [job.view() for job in found]
     return json_reply(Listing(rows, len(rows)).plain())
 
 
-def _is_seen(job: Job, user: str | None) -> bool:
+def _is_visible(job: Job, user: str | None) -> bool:
     """Return whether a job is one of a user who is named, if any is."""
     return user is None or job.caller.user == user
 
 
-def _asked_job(request: Request) -> str:
+def _job_id(request: Request) -> str:
     """Return the id of the job that a request is about.
 
     Raises:
         NotFoundError: There is none, or it is another user's.
     """
     job_id: str = request.path_params["job"]
-    if not _is_seen(jobs_of(request).get(job_id), caller_of(request).user):
+    if not _is_visible(jobs_of(request).get(job_id), caller_of(request).user):
         raise NotFoundError(f"there is no job {job_id[:40]!r}")
     return job_id
 
 
 async def _job(request: Request) -> Response:
-    return json_reply(jobs_of(request).get(_asked_job(request)).view())
+    return json_reply(jobs_of(request).get(_job_id(request)).view())
 
 
 async def _retry_job(request: Request) -> Response:
     calls_of(request).require_writing()
-    return json_reply(jobs_of(request).retry(_asked_job(request)).view())
+    return json_reply(jobs_of(request).retry(_job_id(request)).view())
 
 
 async def _remove_job(request: Request) -> Response:
     calls_of(request).require_writing()
-    return json_reply(jobs_of(request).remove(_asked_job(request)).view())
+    return json_reply(jobs_of(request).remove(_job_id(request)).view())
 
 
 async def _job_events(request: Request) -> Response:
     """Send how far a job is, until it is done."""
-    jobs, calls, job_id = jobs_of(request), calls_of(request), _asked_job(request)
+    jobs, calls, job_id = jobs_of(request), calls_of(request), _job_id(request)
 
     async def pieces() -> AsyncIterator[str]:
         """Yield the job whenever it has changed, until it ends."""

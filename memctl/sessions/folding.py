@@ -197,7 +197,7 @@ class Folding(Struct, frozen=True):
         snapshot = self.store.snapshot()
         for some in in_portions(sorted(noted)):
             there.update(snapshot.get("documents", some, ["id"])["id"].to_pylist())
-        turns.lose_documents(sorted(noted - there))
+        turns.detach_documents(sorted(noted - there))
 
     # --- inside ---
 
@@ -249,8 +249,8 @@ class Folding(Struct, frozen=True):
         fresh = [
             replace(turn, content=new) for turn, new in zip(turns, self._new_in(turns), strict=True)
         ]
-        text = text_of(fresh, self._read, self._kept_of(turns))
-        text = replace(text, part=number, asked=self._asked_before(first))
+        text = text_of(fresh, self._read, self._kept_statements(turns))
+        text = replace(text, part=number, asked=self._preceding_question(first))
         source = Source(
             source=first.source or source_of(first.session_id),
             namespace=first.namespace,
@@ -283,7 +283,7 @@ class Folding(Struct, frozen=True):
             yield before
             before = self._previous(before)
 
-    def _kept_of(self, turns: Sequence[Turn]) -> list[KeptStatement | None]:
+    def _kept_statements(self, turns: Sequence[Turn]) -> list[KeptStatement | None]:
         """Return what each turn of a part keeps."""
         kept = [self.kept_statement(turn) for turn in turns]
         for place, statement in enumerate(kept):
@@ -294,7 +294,7 @@ class Folding(Struct, frozen=True):
                 kept[place] = replace(statement, evidence=self._evidence(before))
         return kept
 
-    def _asked_before(self, turn: Turn) -> AskedTurn | None:
+    def _preceding_question(self, turn: Turn) -> AskedTurn | None:
         """Return the message of a user that a part may begin with the reply to."""
         if turn.sender not in REPLYING | BESIDE_THE_TALK:
             return None

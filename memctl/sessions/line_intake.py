@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from memctl.errors import AccessRefused, MemctlError, UsageError
 from memctl.identity import DEFAULT_USER, owner_of, require_seen
-from memctl.ids import keeper_of
+from memctl.ids import private_agent
 from memctl.ingest.batches import known_outcome
 from memctl.ingest.discovery.sources import Source, SourceOrFailure
 from memctl.records import FileOutcome, IngestReport
@@ -100,7 +100,7 @@ class WritableLines(Struct):
             yield before if error is None else _refusal(before, error)
         for source in self.all():
             if isinstance(source, Source) and source.line is not None:
-                is_kept = keeper_of(source.namespace) is not None
+                is_kept = private_agent(source.namespace) is not None
                 if is_kept and source.namespace not in private:
                     self.next = source
                     return

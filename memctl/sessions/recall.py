@@ -247,8 +247,8 @@ def _without_repetitions(hits: Sequence[Hit]) -> list[Hit]:
     return kept
 
 
-def _empty_recall(session: Session, message: str, why: str) -> Recall:
-    return Recall(session.session_id, message, "", 0, why)
+def _empty_recall(session: Session, message: str, reason: str) -> Recall:
+    return Recall(session.session_id, message, "", 0, reason)
 
 
 def _block(sessions: Sequence[RecalledSession], budget: int) -> str:

@@ -134,10 +134,10 @@ def _cut_lines(text: str, budget: int, count: Count) -> tuple[str, bool]:
     return "".join(lines[:low]).rstrip(), True
 
 
-def _section(heading: str, lines: Sequence[str], room: int, count: Count) -> str:
+def _section(heading: str, lines: Sequence[str], tokens_left: int, count: Count) -> str:
     kept: list[str] = []
     for line in lines:
-        if count("\n".join(("\n\n", f"## {heading}", "", *kept, f"- {line}"))) > room:
+        if count("\n".join(("\n\n", f"## {heading}", "", *kept, f"- {line}"))) > tokens_left:
             break
         kept.append(f"- {line}")
     return "\n".join((f"## {heading}", "", *kept)) if kept else ""
@@ -170,7 +170,7 @@ def _outcome(use: SkillUse) -> str:
 
 def served_skills(skills: Skills) -> list[dict[str, Any]]:
     """Return every active skill as ``skills/list`` gives it: name, description, files, hashes."""
-    own = skills.assigned()
+    own = skills.assignments()
     versions = skills.ledger.skills.versions
     return [
         _serve(skills, skill, version)

@@ -369,9 +369,9 @@ def checked_skill_text(data: bytes) -> str:
     return text
 
 
-def _read_bounded(path: Path, most: int) -> bytes:
+def _read_bounded(path: Path, limit: int) -> bytes:
     with open_regular(path) as file:
-        return file.read(most + 1)
+        return file.read(limit + 1)
 
 
 def _attached_files(

@@ -218,24 +218,24 @@ class SkillProposals:
             UsageError: Several begin so.
         """
         found = self._stored.proposals.select("substr(proposal_id, 1, length(?1)) = ?1", id_)
-        found = [each for each in found if self._is_seen(each)]
+        found = [each for each in found if self._is_visible(each)]
         if not found or not id_:
             raise NotFoundError(
                 f"there is no proposal {id_[:40]!r}", "memctl skill proposals lists them"
             )
         if len(found) > 1:
             raise UsageError(f"{len(found)} proposals begin with {id_!r}", "give more of the id")
-        return self._as_of_now(found[0])
+        return self._with_expiry(found[0])
 
     def list(self, status: ProposalStatus | None = None) -> Sequence[SkillProposal]:
         """Return proposals, the latest first, all or those in one status."""
-        found = (self._as_of_now(e) for e in self._stored.proposals.all() if self._is_seen(e))
+        found = (self._with_expiry(e) for e in self._stored.proposals.all() if self._is_visible(e))
         return [each for each in found if status in (None, each.status)]
 
-    def _is_seen(self, proposal: SkillProposal) -> bool:
+    def _is_visible(self, proposal: SkillProposal) -> bool:
         return self._skills.user is None or proposal.user_id in (None, self._skills.user)
 
-    def _as_of_now(self, proposal: SkillProposal) -> SkillProposal:
+    def _with_expiry(self, proposal: SkillProposal) -> SkillProposal:
         """Return a proposal as expired where it is overdue, though no job has said so yet."""
         is_over = proposal.expires_at <= self._skills.clock() and proposal.status in _UNREVIEWED
         return replace(proposal, status="expired") if is_over else proposal

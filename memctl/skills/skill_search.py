@@ -49,7 +49,7 @@ class SkillMatcher:
         skills: Sequence[Skill],
         views: Sequence[SkillView],
         limit: int,
-        assigned: Mapping[str, bool],
+        assignments: Mapping[str, bool],
     ) -> Sequence[SkillHit]:
         """Return the skills that fit a text, the best and healthiest first.
 
@@ -58,7 +58,7 @@ class SkillMatcher:
             skills: Among which.
             views: The same ones as they are shown.
             limit: At most this many.
-            assigned: The ids of those that the agent that asks has.
+            assignments: The ids of those that the agent that asks has.
         """
         meaning = self._meaning(text, skills)
         words = _word_scores(text, skills)
@@ -82,7 +82,7 @@ class SkillMatcher:
                 status=view.status,
                 version=view.version,
                 health=view.health,
-                is_assigned=view.skill_id in assigned,
+                is_assigned=view.skill_id in assignments,
             )
             for rank, (score, relevance, view) in enumerate(found[:limit], start=1)
         ]

@@ -447,8 +447,8 @@ class NamespaceScope:
         if tables["accesses"].num_rows:
             tables["accesses"] = self._accesses_within(snapshot, tables["accesses"])
         if self._names:
-            tables["queries"] = self._asked_within(tables["queries"])
-            tables["audit"] = self._changed_by_reader(tables["audit"])
+            tables["queries"] = self._scoped_questions(tables["queries"])
+            tables["audit"] = self._own_audit_entries(tables["audit"])
         if not tables["files"].num_rows + tables["events"].num_rows:
             return tables
         ids = snapshot.scan("documents", self._within, ["id"])["id"].to_pylist()
@@ -461,14 +461,14 @@ class NamespaceScope:
             "events": events.filter(pc.invert(is_of_file)),
         }
 
-    def _asked_within(self, queries: pa.Table) -> pa.Table:
+    def _scoped_questions(self, queries: pa.Table) -> pa.Table:
         """Return the questions that were limited to some of the namespaces, of no other user."""
         limits = [json.loads(text or "{}") for text in queries["filters"].to_pylist()]
         asked = [each.get("namespaces") for each in limits]
         within = [bool(each) and set(each) <= set(self._names) for each in asked]
-        return self._of_no_other(queries.filter(pa.array(within, pa.bool_())))
+        return self._without_other_users(queries.filter(pa.array(within, pa.bool_())))
 
-    def _changed_by_reader(self, audit: pa.Table) -> pa.Table:
+    def _own_audit_entries(self, audit: pa.Table) -> pa.Table:
         """Return the entries of the user who reads, as ``memctl audit`` lists them."""
         if not self._user:
             return audit.slice(0, 0)
@@ -478,9 +478,9 @@ class NamespaceScope:
         """Return the accesses to memories that are meant; by no other, where some are named."""
         ids = snapshot.scan("memories", self._within, ["id"])["id"]
         within = accesses.filter(pc.is_in(accesses["memory_id"], ids.combine_chunks()))
-        return self._of_no_other(within) if self._names else within
+        return self._without_other_users(within) if self._names else within
 
-    def _of_no_other(self, rows: pa.Table) -> pa.Table:
+    def _without_other_users(self, rows: pa.Table) -> pa.Table:
         """Return the rows that are of no user but the one who reads."""
         asking = (self._user, None)
         own = [not self._user or user in asking for user in rows["user_id"].to_pylist()]
@@ -637,10 +637,10 @@ _KINDS: Mapping[Any, _Column] = {
 }  # fmt: skip
 
 
-def _content_columns(declared: ContentTable) -> dict[str, _Column]:
+def _content_columns(table: ContentTable) -> dict[str, _Column]:
     """Return the columns of a table of content; objects and lists are text in JSON."""
     columns: dict[str, _Column] = {}
-    for name, hint in get_type_hints(declared.table.record).items():
+    for name, hint in get_type_hints(table.table.record).items():
         kinds = [kind for kind in get_args(hint) if kind is not NoneType] or [hint]
         column = "at AS occurred_at" if name == "at" else name
         columns[column] = _KINDS.get(kinds[0], _STRING) if len(kinds) == 1 else _STRING

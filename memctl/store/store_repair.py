@@ -134,7 +134,7 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> RepairReport:
                     )
             found = {table: _schema(datasets, table, head[table]).names for table in head}
             with ledger.transaction():
-                steps += _went_back(ledger, since)
+                steps += _restore_embedder_name(ledger, since)
                 ledger.set_meta(DIMENSION, str(_dimension(datasets, head["memories"])))
                 if any(step.subject == "memories" for step in steps):
                     ledger.set_meta(VECTOR_ROWS, "0")
@@ -244,10 +244,10 @@ def _without_lost_manifests(
             yield Step(table, f"put the unreadable manifest of version {version} aside")
 
 
-def _newest_version(datasets: Datasets, table: TableName, most: int | None) -> int | None:
+def _newest_version(datasets: Datasets, table: TableName, limit: int | None) -> int | None:
     """Return the newest version that can be opened, up to one; None where none can."""
     for version in versions_on_disk(datasets, table):
-        if (most is not None and version > most) or not can_be_opened(datasets, table, version):
+        if (limit is not None and version > limit) or not can_be_opened(datasets, table, version):
             continue
         # A change of the embedder drops the vectors in one version and adds others in the next.
         if table != "memories" or VECTOR in datasets.fresh(table, version).schema.names:
@@ -426,7 +426,7 @@ def _repair_tags(ledger: Ledger, datasets: Datasets) -> Iterator[Step]:
             yield Step(table, f"put the unreadable tag {name} aside")
 
 
-def _went_back(ledger: Ledger, version: int | None) -> Iterator[Step]:
+def _restore_embedder_name(ledger: Ledger, version: int | None) -> Iterator[Step]:
     """Name the former embedder again where the memories are those from before the change."""
     former = ledger.meta(FORMER_EMBEDDER)
     if former is None or version is None or version >= int(ledger.meta(EMBEDDER_SINCE) or 0):

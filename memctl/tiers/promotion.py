@@ -183,7 +183,7 @@ class Promoter(Struct, frozen=True):
     ) -> tuple[list[PromotedEntry], int]:
         kept: list[ShortTermEntry] = []
 
-        def still_there() -> Collection[int]:
+        def unchanged_entries() -> Collection[int]:
             """Return the entries that were not promoted, removed or rewritten meanwhile."""
             return [place for place, entry in enumerate(entries) if self._is_unchanged(entry)]
 
@@ -195,7 +195,7 @@ class Promoter(Struct, frozen=True):
         written = self.long_term.write(
             [_memory(entry, self.clock()) for entry in entries],
             near=self.near,
-            wanted=still_there,
+            wanted=unchanged_entries,
             finish=finish,
             job=job,
         )

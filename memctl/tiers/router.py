@@ -198,7 +198,7 @@ class Router:
         """
         chosen, plain, session = self._checked_write(key, value, tier, session_id, ttl, type_)
         if chosen == "working":
-            return of_working(self._working_of(session_id).store(key, value, ttl))
+            return from_working(self._working_of(session_id).store(key, value, ttl))
         if chosen == "short_term":
             entry = self._short_term_of(session_id).write(
                 key, value, type_=type_ or "observation", ttl=ttl
@@ -436,7 +436,7 @@ class Router:
 
     def _read_working(self, key: str, session: str | None) -> TierValue | None:
         found = self._working_of(session).find("value", key)
-        return None if found is None else of_working(found)
+        return None if found is None else from_working(found)
 
     def _read_short_term(self, key: str, session: str | None) -> TierValue | None:
         found = self._short_term_of(session).read(key)
@@ -495,7 +495,7 @@ def _check_ttl(tier: Tier, ttl: float | None) -> None:
             "write to another tier, or leave it out",
         )
     longest = LONGEST_MEMORY if tier == "long_term" else LONGEST_TTL
-    checked_ttl(ttl, ttl, least=0 if tier == "working" else 1, longest=longest)
+    checked_ttl(ttl, ttl, minimum=0 if tier == "working" else 1, longest=longest)
 
 
 def _check_type(tier: Tier, type_: str) -> None:
@@ -504,7 +504,7 @@ def _check_type(tier: Tier, type_: str) -> None:
     require_type(type_)
 
 
-def of_working(value: WorkingValue) -> TierValue:
+def from_working(value: WorkingValue) -> TierValue:
     """Return a value of working memory as what every tier gives."""
     return TierValue(
         "working",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memctl.store.ledger.ledger import Ledger
 
 
-def out_of_reach(inbox: Path, ledger: Ledger) -> str:
+def scan_obstacle(inbox: Path, ledger: Ledger) -> str:
     """Return why an inbox cannot be scanned; "" if it can.
 
     The folder of a share that is not mounted is there, and empty: what was in it is not deleted.
@@ -137,7 +137,7 @@ class InboxScanner(Struct):
 
     def look(self, inbox: Inbox) -> InboxScan:
         """Return what lies in an inbox."""
-        if problem := out_of_reach(inbox.path, self.base.store.ledger):
+        if problem := scan_obstacle(inbox.path, self.base.store.ledger):
             found = InboxScan(problems=(problem,))
         else:
             note_mount(inbox.path, self.base.store.ledger)

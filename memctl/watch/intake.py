@@ -75,14 +75,14 @@ class Intake(Struct):
         self, logs: Sequence[Source], on_commit: OutcomeListener | None
     ) -> list[FileOutcome]:
         """Take the messages of chat logs that are new; a log that has grown comes again."""
-        outcomes = [self._log_taken(each) for each in logs]
+        outcomes = [self._ingest_log(each) for each in logs]
         if on_commit is not None:
             with self.base.store.ledger.transaction():
                 on_commit(outcomes)
         self.jobs.schedule.note_write()
         return outcomes
 
-    def _log_taken(self, log: Source) -> FileOutcome:
+    def _ingest_log(self, log: Source) -> FileOutcome:
         """Take one; it stands for no document, for a conversation outlives its log."""
         assert log.path is not None
         report = self.base.sessions.import_files([log.path], is_growing=True)

@@ -135,7 +135,7 @@ class Reporter(Struct):
         """Report it again when it occurs again."""
         self._complaints.pop(key, None)
 
-    def all_is_over(self) -> None:
+    def forget_all_reports(self) -> None:
         """Report everything again when it occurs again."""
         self._complaints.clear()
 

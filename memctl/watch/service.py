@@ -267,7 +267,7 @@ class WatchService:
             base.store.ledger.daemon.clear(os.getpid())
         self._dealt_with += held.watch.dealt_with
         if self._options.once:
-            self._left += _left_by(held.watch)
+            self._left += _leftovers(held.watch)
         base.close()
         held.lock.release()
         self._say("left", name)
@@ -346,7 +346,7 @@ class WatchService:
             raise Interrupted
 
 
-def _left_by(watch: KnowledgeBaseWatcher) -> list[Leftover]:
+def _leftovers(watch: KnowledgeBaseWatcher) -> list[Leftover]:
     """What a knowledge base leaves to the next time: one for each thing that is wrong."""
     files: tuple[str, ...] = ()
     if watch.is_waiting:

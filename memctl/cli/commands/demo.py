@@ -205,7 +205,9 @@ def _show_events(tour: _Tour, events: list[WatchEvent]) -> None:
             note = f", no {', '.join(lacking)} yet" if lacking else ""
             tour.line(f"+ {name}  {made}{note}")
         elif mark == "=":
-            tour.line(f"= {name}  known already: the same content as {_twin(events, event)}")
+            tour.line(
+                f"= {name}  known already: the same content as {_duplicate_name(events, event)}"
+            )
         elif mark == "!":
             tour.line(f"! {name}  {event.message}", "red")
             tour.line(f"  hint: {event.hint}", "dim")
@@ -213,7 +215,7 @@ def _show_events(tour: _Tour, events: list[WatchEvent]) -> None:
         tour.line(f"+ and {format_count(len(hidden), 'file')} more", "dim")
 
 
-def _twin(events: list[WatchEvent], event: WatchEvent) -> str:
+def _duplicate_name(events: list[WatchEvent], event: WatchEvent) -> str:
     names = [
         other.source.rsplit("/", 1)[-1]
         for other in events

@@ -47,10 +47,10 @@ def _dictionary(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _cells(book: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _cells(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The cells; the format of before 2014 has them in worksheets."""
-    sheets = book.get("worksheets")
-    for holder in [book, *(sheets if isinstance(sheets, list) else ())]:
+    sheets = notebook.get("worksheets")
+    for holder in [notebook, *(sheets if isinstance(sheets, list) else ())]:
         cells = _dictionary(holder).get("cells")
         yield from map(_dictionary, cells if isinstance(cells, list) else ())
 

@@ -158,7 +158,7 @@ def _with_labels(blocks: list[Block]) -> Iterator[Block]:
     left = deque(blocks)
     while left:
         block = left.popleft()
-        said = [each for each in islice(left, 2) if _is_said_of(block, each)]
+        said = [each for each in islice(left, 2) if _is_described_by(block, each)]
         if block.kind == "term" and not said:
             yield replace(block, kind="prose")
         elif len(said) == 1 and said[0].kind == "prose" and len(said[0].text) <= _LONGEST_LABELLED:
@@ -170,7 +170,7 @@ def _with_labels(blocks: list[Block]) -> Iterator[Block]:
             yield block
 
 
-def _is_said_of(term: Block, block: Block) -> bool:
+def _is_described_by(term: Block, block: Block) -> bool:
     path = (*term.terms, term.text)
     return term.kind == "term" and block.terms[: len(path)] == path
 
@@ -195,12 +195,12 @@ def _block_pieces(block: Block, heading: str) -> Iterator[Piece]:
 def content_blocks(blocks: Sequence[Block]) -> list[Block]:
     """Those blocks that are what the page is about."""
     everything = list(blocks)
-    kept = _unless_too_little([b for b in everything if not b.boilerplate], everything, 0.1)
-    kept = _unless_too_little([b for b in kept if b.main], kept, 0.4)
-    return _unless_too_little(_without_menus(kept), kept, 0.3)
+    kept = _unless_too_short([b for b in everything if not b.boilerplate], everything, 0.1)
+    kept = _unless_too_short([b for b in kept if b.main], kept, 0.4)
+    return _unless_too_short(_without_menus(kept), kept, 0.3)
 
 
-def _unless_too_little(fewer: list[Block], blocks: list[Block], share: float) -> list[Block]:
+def _unless_too_short(fewer: list[Block], blocks: list[Block], share: float) -> list[Block]:
     left = _characters(fewer)
     return fewer if left >= _MIN_CHARACTERS and left >= share * _characters(blocks) else blocks
 

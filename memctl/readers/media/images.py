@@ -77,20 +77,20 @@ def _open_image(path: Path, name: str) -> Iterator[Image]:
         yield image
 
 
-def image_pages(path: Path, name: str, most: int) -> Iterator[tuple[int | None, Image]]:
+def image_pages(path: Path, name: str, limit: int) -> Iterator[tuple[int | None, Image]]:
     """Yield what there is to see, upright: numbered pages of a TIFF, else one picture.
 
     Args:
         path: Where it is.
         name: What it is called.
-        most: The largest number of pages.
+        limit: The largest number of pages.
 
     Raises:
         UnreadableSource: It is damaged, or has too many pixels to decode.
     """
     with _open_image(path, name) as image:
         is_paged = image.format == "TIFF" and _frame_count(image) > 1
-        for number in _frames(image)[: most if is_paged else 1]:
+        for number in _frames(image)[: limit if is_paged else 1]:
             image.seek(number)
             _decode(image, name, "RGB")
             yield number + 1 if is_paged else None, _upright(image)
@@ -250,7 +250,7 @@ def _from_exif(exif: Exif, chunks: Mapping[str, Any]) -> ImageProperties:
         artist=clean_title(_first(exif.get(_ARTIST), exif.get(_XP_AUTHOR), chunks.get("author"))),
         camera=_camera(_text(exif.get(_MAKE)), _text(exif.get(_MODEL))),
         keywords=tuple(filter(None, (clean_title(k) for k in re.split(r"[;,]", keywords)))),
-        taken_at=_taken_at(exif, taken, chunks),
+        taken_at=_capture_time(exif, taken, chunks),
         latitude=_degrees(place.get(_LATITUDE), place.get(_LATITUDE_REF), 90),
         longitude=_degrees(place.get(_LONGITUDE), place.get(_LONGITUDE_REF), 180),
     )
@@ -292,7 +292,9 @@ def _camera(make: str, model: str) -> str:
     return clean_title(together)
 
 
-def _taken_at(exif: Exif, taken: Mapping[int, Any], chunks: Mapping[str, Any]) -> datetime | None:
+def _capture_time(
+    exif: Exif, taken: Mapping[int, Any], chunks: Mapping[str, Any]
+) -> datetime | None:
     """When it was taken, by the camera's clock; as UTC where the camera names no zone."""
     written = _first(taken.get(_TAKEN), taken.get(_DIGITISED), exif.get(_DATE))
     if match := _EXIF_DATE.match(written):

@@ -397,7 +397,7 @@ def _lines(group: list[_Run]) -> Iterator[Line]:
             stretches.append([])
         stretches[-1].append(run)
         last = run
-    segments = [s for stretch in sorted(stretches, key=_begin) for s in _segments(stretch)]
+    segments = [s for runs in sorted(stretches, key=_begin) for s in _segments(runs)]
     if segments:
         yield Line(tuple(_readable(segments)), max(run.size for run in group if run.text.strip()))
 
@@ -406,14 +406,14 @@ def _is_overprint(last: _Run, run: _Run) -> bool:
     return abs(run.start - last.start) < _OVERPRINT * run.em
 
 
-def _begin(stretch: Sequence[_Run]) -> float:
-    return stretch[0].start
+def _begin(runs: Sequence[_Run]) -> float:
+    return runs[0].start
 
 
-def _segments(stretch: Sequence[_Run]) -> Iterator[Segment]:
+def _segments(runs: Sequence[_Run]) -> Iterator[Segment]:
     """What a line is made of, from left to right."""
     text, start, end = "", 0.0, 0.0
-    for run in stretch:
+    for run in runs:
         gap = (run.start - end) / run.em
         words = text.strip()
         if words and gap > _CELL_GAP and run.text.strip():
@@ -495,10 +495,10 @@ def _sides(block: Iterable[Line], gutter: float) -> tuple[list[Line], list[Line]
     return left, right
 
 
-def _are_columns(block: Sequence[Line], left: Sequence[Line], right: Sequence[Line]) -> bool:
+def _are_columns(block: Sequence[Line], left_lines: Sequence[Line], right: Sequence[Line]) -> bool:
     """Return whether these are two columns of running text and not the rows of a table."""
-    in_both = len(left) + len(right) - len(block)
-    return in_both >= _MIN_COLUMN_LINES and _is_running(left) and _is_running(right)
+    in_both = len(left_lines) + len(right) - len(block)
+    return in_both >= _MIN_COLUMN_LINES and _is_running(left_lines) and _is_running(right)
 
 
 def _is_running(lines: Sequence[Line]) -> bool:

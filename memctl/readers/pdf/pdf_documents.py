@@ -123,7 +123,7 @@ def _parts(
             pieces.extend(_form_pieces(reader))
         missing = (PAGE_TEXT,) if any(page.incomplete for page in pages) else ()
         if missing and not pieces:
-            pieces = [_nothing_read(head, pages)]
+            pieces = [_placeholder(head, pages)]
         for source in assemble(replace(head, missing=missing), pieces):
             yield replace(source, part=part)
             part += 1
@@ -159,7 +159,7 @@ def _form_pieces(reader: PdfReader) -> Iterator[Piece]:
         yield Piece("".join(lines), "properties")
 
 
-def _nothing_read(head: SourceText, pages: Sequence[PageText]) -> Piece:
+def _placeholder(head: SourceText, pages: Sequence[PageText]) -> Piece:
     """What stands for pages of which nothing could be read, so that they can be found by name."""
     first, last = pages[0].number, pages[-1].number
     span = f"page {first}" if first == last else f"pages {first} to {last}"

@@ -42,7 +42,7 @@ class OpenTabs:
             if not self._open_tabs:
                 self._empty_since = self._clock()
 
-    def closed_for(self, seconds: float) -> bool:
+    def are_closed_for(self, seconds: float) -> bool:
         """Return whether there were tabs, and none has been open for that long."""
         return self._empty_since is not None and self._clock() - self._empty_since >= seconds
 

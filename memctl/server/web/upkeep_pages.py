@@ -244,12 +244,12 @@ def receive(context: OperationContext, parameters: Asked) -> Done:
     if text:
         outcome = base.documents.ingest(text=text, title=parameters.text("title")).outcomes
     placed = [str(put_in(base.layout, file.filename or "", file.file)) for file in files]
-    notice = _taken_in(context, base) if placed else "received"
+    notice = _ingested_at(context, base) if placed else "received"
     to = address("/inbox", kb=base.name)
     return Done(to, {"kb": base.name, "files": placed, "outcomes": outcome}, notice)
 
 
-def _taken_in(context: OperationContext, base: KnowledgeBase) -> str:
+def _ingested_at(context: OperationContext, base: KnowledgeBase) -> str:
     try:
         take_in(context.home, base.name)
     except LockedError:
@@ -260,7 +260,7 @@ def _taken_in(context: OperationContext, base: KnowledgeBase) -> str:
 def take_in_waiting(context: OperationContext, _: Asked) -> Done:
     """Take in what waits, as ``memctl watch --once`` does."""
     base = context.reading_existing()
-    notice = _taken_in(context, base)
+    notice = _ingested_at(context, base)
     return Done(address("/inbox", kb=base.name), {"kb": base.name}, notice)
 
 
@@ -269,7 +269,7 @@ def try_again(context: OperationContext, parameters: Asked) -> Done:
     base = context.reading_existing()
     base.resources.require_writable()
     placed = retry(base.layout, parameters.text("file"))
-    notice = _taken_in(context, base)
+    notice = _ingested_at(context, base)
     to = address("/inbox", kb=base.name)
     notice = "retried" if notice == "received" else notice
     return Done(to, {"kb": base.name, "files": [str(placed)]}, notice)

@@ -512,9 +512,11 @@ def why_refused(error: sqlite3.OperationalError) -> str:
     return f"{error}, perhaps no space is left" if is_vague else str(error)
 
 
-def refusal_error(path: Path, why: str) -> DiskRefused:
+def refusal_error(path: Path, reason: str) -> DiskRefused:
     """Return the error that says why something cannot be written."""
-    return DiskRefused(f"cannot write to {path}: {why}", "check the disk's space and permissions")
+    return DiskRefused(
+        f"cannot write to {path}: {reason}", "check the disk's space and permissions"
+    )
 
 
 def _damaged_error(path: Path, error: sqlite3.Error) -> DamagedError:

@@ -97,7 +97,9 @@ class SessionRepository(Repository[Session]):
         found = self.rows("SELECT DISTINCT agent_id FROM sessions ORDER BY 1")
         return [agent for (agent,) in found]
 
-    def longer_than(self, agent: str | None, tokens: int, messages: int) -> list[Session]:
+    def unsummarised_longer_than(
+        self, agent: str | None, tokens: int, messages: int
+    ) -> list[Session]:
         """Return the conversations that go on and are long, in what no summary stands for.
 
         Args:
@@ -172,7 +174,7 @@ class TurnRepository(Repository[Turn]):
         ask = "SELECT DISTINCT document_id FROM turns WHERE document_id IS NOT NULL"
         return {str(row[0]) for row in self.rows(ask)}
 
-    def lose_documents(self, documents: Iterable[str]) -> None:
+    def detach_documents(self, documents: Iterable[str]) -> None:
         """Record that documents are not there any more: their turns wait to be taken over again."""
         statement = "UPDATE turns SET document_id = NULL WHERE document_id = ?"
         self.execute_each(statement, ((each,) for each in documents))

@@ -226,9 +226,9 @@ class Snapshot:
             rows = self.dataset(table).take(pa.array(numbers, pa.uint64()), columns=there)
         return with_all_columns(rows, table, columns)
 
-    def spread_rows(self, table: TableName, most: int, columns: Sequence[str]) -> pa.Table:
+    def spread_rows(self, table: TableName, count: int, columns: Sequence[str]) -> pa.Table:
         """Return some rows from all over a table, the first and the last among them."""
-        return self.rows(table, spread_positions(self.count(table), most), columns)
+        return self.rows(table, spread_positions(self.count(table), count), columns)
 
     def rows_unlike(
         self, other: Snapshot, table: TableName, where: Expr | None, columns: Sequence[str]

@@ -270,23 +270,23 @@ def _prune(
     table: TableName,
     kept: Sequence[Mapping[TableName, int]],
     before: datetime,
-    most: int,
+    limit: int,
 ) -> Pruned:
     dataset = datasets.fresh(table)
     recent = {version for version, at in ledger.retired_versions(table).items() if at > before}
     needed = recent | {versions[table] for versions in kept if table in versions}
     old = [item["version"] for item in dataset.version_refs() if item["version"] not in needed]
-    if len(old) <= most:
+    if len(old) <= limit:
         return Pruned(0, 0)
     with translate_write_errors(datasets.uri(table)):
-        _put_tags_right(datasets, ledger, table)
+        _repair_tags(datasets, ledger, table)
         # Never `delete_unverified`: it takes files that a writer has not committed yet.
         stats = dataset.cleanup_old_versions(versions=old, error_if_tagged_old_versions=False)
     ledger.forget_retired(table, old)
     return Pruned(stats.old_versions, stats.bytes_removed)
 
 
-def _put_tags_right(datasets: Datasets, ledger: Ledger, table: TableName) -> None:
+def _repair_tags(datasets: Datasets, ledger: Ledger, table: TableName) -> None:
     repair_tags(datasets, ledger, table)
     for path in damaged_tags(datasets, table).values():
         place = datasets.files(table).file_uri(path)

@@ -577,7 +577,7 @@ class ImportedRows:
             if not set(_distinct(batch[column])) <= set(choices):
                 raise self._bad_rows(f"rows of a {column} that there is not")
         for name in batch.schema.names:
-            if what := _wrong_in(declared, name, batch[name]):
+            if what := _column_problem(declared, name, batch[name]):
                 raise self._bad_rows(f"rows with {what} as {name}")
         if VECTOR in batch.schema.names:
             self._check_vectors(batch[VECTOR])
@@ -609,7 +609,7 @@ class ImportedRows:
         )
 
 
-def _wrong_in(declared: Table, name: str, column: pa.Array) -> str:
+def _column_problem(table: Table, name: str, column: pa.Array) -> str:
     """Return what is wrong with a column; "" where nothing is."""
     kind = column.type
     if pa.types.is_list(kind):
@@ -618,18 +618,18 @@ def _wrong_in(declared: Table, name: str, column: pa.Array) -> str:
             return "nothing"
     if pa.types.is_string(column.type) and _is_any(pc.match_substring(column, "\0")):
         return "a text with a zero byte"
-    if name in declared.id_columns and _is_any(pc.greater(pc.utf8_length(column), _LONGEST_ID)):
+    if name in table.id_columns and _is_any(pc.greater(pc.utf8_length(column), _LONGEST_ID)):
         return "something far too long"
     if pa.types.is_floating(kind) and _is_any(pc.invert(pc.is_finite(column))):
         return "something else than a number"
-    if pa.types.is_timestamp(kind) and not _lies_in(column.cast(pa.int64()), _DATES):
+    if pa.types.is_timestamp(kind) and not _is_within(column.cast(pa.int64()), _DATES):
         return "a date that there is not"
-    if name in declared.bounds and not _lies_in(column, declared.bounds[name]):
+    if name in table.bounds and not _is_within(column, table.bounds[name]):
         return "a number that it cannot be"
     return ""
 
 
-def _lies_in(column: pa.Array, bounds: tuple[float, float]) -> bool:
+def _is_within(column: pa.Array, bounds: tuple[float, float]) -> bool:
     ends = pc.min_max(column).as_py()
     return ends["min"] is None or bool(bounds[0] <= ends["min"] and ends["max"] <= bounds[1])
 

@@ -168,7 +168,7 @@ def say(
         session = base.sessions.get(id_, namespace=namespace)
         message = Message(sender=by, content=words, message_type=type_, media=media, links=link)
         turn = base.sessions.say(session, message)[0]
-        kept = base.sessions.kept(turn)
+        kept = base.sessions.captured(turn)
         _compress_if_due(context, base, session)
     result = {**to_plain(turn), **kept}
     emit_one(result, output, lambda: _show_said(context, turn, kept))
@@ -236,7 +236,7 @@ def _record(
         sys.stdout.flush()
         return False
     result: dict[str, Any] = {"session_id": turn.session_id, "turn": turn.turn, "at": turn.at}
-    print_line({"line": number, **result, **base.sessions.kept(turn)})
+    print_line({"line": number, **result, **base.sessions.captured(turn)})
     sys.stdout.flush()
     _compress_if_due(context, base, session)
     return True

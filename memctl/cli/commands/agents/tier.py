@@ -522,9 +522,9 @@ def _stdin() -> str:
 
 
 def _shown_value(value: Any) -> TierValue:
-    from memctl.tiers.router import of_working
+    from memctl.tiers.router import from_working
 
-    return of_working(value)
+    return from_working(value)
 
 
 def _share_value(router: Router, key: str, source: str) -> TierValue:

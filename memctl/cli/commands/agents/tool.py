@@ -181,7 +181,7 @@ def call(
 
     reading = {each.name for each in OPERATIONS if each.effect == "read"}
     context.leave_to_caller_unless(reads=name in reading)
-    given = _parse_given(name, arguments)
+    given = _parse_arguments(name, arguments)
     with OperationContext.of(
         context.home, kb or (), user=user, agent=agent, session=session, read_only=read_only
     ) as caller:
@@ -195,7 +195,7 @@ def call(
             print_json(result.value)
 
 
-def _parse_given(name: str, arguments: str | None) -> Any:
+def _parse_arguments(name: str, arguments: str | None) -> Any:
     """Return what was given as JSON.
 
     Raises:

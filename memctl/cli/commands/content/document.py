@@ -121,7 +121,7 @@ def resolve_document(context: CommandContext, view: PageLinks, given: str) -> Pa
 
 
 @contextmanager
-def _owning(
+def _open_owner(
     context: CommandContext, given: str, names: Sequence[str] | None
 ) -> Iterator[tuple[KnowledgeBase, str]]:
     """Open the knowledge base that has a document, and tell the document's id.
@@ -155,7 +155,7 @@ def show(
     output: Output = None,
 ) -> None:
     """Show what was understood of a document, and its memories."""
-    with _owning(context, id_, kb) as (base, found):
+    with _open_owner(context, id_, kb) as (base, found):
         view = base.documents.get(found)
     if text:
         print_text(view.document.text)
@@ -227,7 +227,7 @@ def delete(
     Insights that rest on those go too.  Its file is left alone, and so is what snapshots and
     earlier versions hold: `memctl forget` erases that from the disk as well.
     """
-    with _owning(context, id_, kb) as (base, found):
+    with _open_owner(context, id_, kb) as (base, found):
         view = base.documents.get(found)
         memories = format_count(len(view.memories), "memory", "memories")
         what = f"{view.document.id} with {memories} and what rests on them"

@@ -102,7 +102,7 @@ def forget(
         document or [], memory or [], entity or [], namespace, session, before, whole_documents
     )
     with _open_for_forget(context, selection, kb) as base:
-        others = _others(context, base, kb)
+        others = _unsearched_kbs(context, base, kb)
         if selection is not None:
             preview = _preview(base, selection, others)
             if dry_run:
@@ -150,12 +150,17 @@ def _owner(context: CommandContext, selection: Selection | None) -> str | None:
         ids += [("documents", id_) for id_ in selection.documents]
         ids += [("memories", id_) for id_ in selection.memories]
     for table, id_ in ids[:1]:
-        with suppress(NotFoundError, KnowledgeBaseNotFound), context.owning(table, id_, None) as b:
+        with (
+            suppress(NotFoundError, KnowledgeBaseNotFound),
+            context.open_owner(table, id_, None) as b,
+        ):
             return b.name
     return None
 
 
-def _others(context: CommandContext, base: KnowledgeBase, kb: list[str] | None) -> list[str]:
+def _unsearched_kbs(
+    context: CommandContext, base: KnowledgeBase, kb: list[str] | None
+) -> list[str]:
     """Return the knowledge bases that are not searched, if none was named."""
     if kb or context.config.kb is not None:
         return []

@@ -176,7 +176,7 @@ def show(
 
     One that upkeep has archived is restored by that.
     """
-    with context.owning("memories", id_, kb) as base:
+    with context.open_owner("memories", id_, kb) as base:
         if accesses:
             emit(base.memories.accesses(id_), _ACCESSES, output)
             return
@@ -380,7 +380,7 @@ def edit(
     """
     if text is None and type_ is None and tag is None and importance is None:
         raise UsageError("nothing to change", "give --text, --type, --tag or --importance")
-    with context.owning("memories", id_, kb) as base:
+    with context.open_owner("memories", id_, kb) as base:
         memory = base.memories.edit(
             id_,
             None if text is None else _text(text),
@@ -409,7 +409,7 @@ def delete(
 
     Insights that rest on it go too.  `memctl forget` erases it from the disk as well.
     """
-    with context.owning("memories", id_, kb) as base:
+    with context.open_owner("memories", id_, kb) as base:
         view = base.memories.get(id_)
         drawn = format_count(len(view.insights), "insight")
         what = f"{view.memory.id} with {format_count(len(view.history), 'version')} and {drawn}"
@@ -425,7 +425,7 @@ def history(
     context: CommandContext, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None
 ) -> None:
     """List every version of a memory, the oldest first."""
-    with context.owning("memories", id_, kb) as base:
+    with context.open_owner("memories", id_, kb) as base:
         view = base.memories.get(id_)
     emit(view.history, _HISTORY, output)
 
@@ -440,7 +440,7 @@ def restore(
     context: CommandContext, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None
 ) -> None:
     """Bring back a memory that upkeep has archived."""
-    with context.owning("memories", id_, kb) as base:
+    with context.open_owner("memories", id_, kb) as base:
         memory = base.memories.restore(id_)
     emit_one(memory, output, lambda: context.console.print(memory.id))
 
@@ -451,7 +451,7 @@ def confirm(context: CommandContext, id_: Id, kb: KnowledgeBasesOption = None) -
 
     That raises its importance; each user and agent counts once.
     """
-    with context.owning("memories", id_, kb) as base:
+    with context.open_owner("memories", id_, kb) as base:
         times = base.memories.confirm(id_)
     context.say(f"confirmed {format_count(times, 'time')}")
 

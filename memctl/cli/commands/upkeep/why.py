@@ -89,7 +89,7 @@ def why(
     with context.reading(kb) as bases:
         found = [receipt for base in bases for receipt in base.documents.provenance(file)]
         if not found:
-            raise _nothing_known(file, bases)
+            raise _unknown_file_error(file, bases)
         names_kb = len(bases) > 1
     if resolve_format(output) != "table":
         emit(found, (), output)
@@ -105,7 +105,7 @@ def why(
         _show(context, receipt, names_kb=names_kb)
 
 
-def _nothing_known(file: str, bases: KnowledgeBases) -> NothingFound:
+def _unknown_file_error(file: str, bases: KnowledgeBases) -> NothingFound:
     from memctl.ingest.discovery.sources import printable
 
     like = dict.fromkeys(name for base in bases for name in base.documents.similar_file_names(file))
@@ -167,10 +167,10 @@ def _instant(at: datetime | None, after: datetime | None = None) -> str:
     )
 
 
-def _try(tried: Attempt) -> str:
-    times = "" if tried.times == 1 else f" to {tried.last_at.astimezone():%H:%M:%S}"
-    often = "" if tried.times == 1 else f" ({tried.times:,} times)"
-    return f"{_instant(tried.first_at)}{times}: {tried.reason}{often}"
+def _try(attempt: Attempt) -> str:
+    times = "" if attempt.times == 1 else f" to {attempt.last_at.astimezone():%H:%M:%S}"
+    often = "" if attempt.times == 1 else f" ({attempt.times:,} times)"
+    return f"{_instant(attempt.first_at)}{times}: {attempt.reason}{often}"
 
 
 def _reading(receipt: FileProvenance) -> str:
