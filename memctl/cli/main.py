@@ -52,7 +52,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = 200_000
 _NO_COMMAND = re.compile(r"No such command '(.*?)'")
 _SHOWN_COMMANDS = 3
 _HELP_FLAGS = ("-h", "--help")
-_AS_NEAR = 0.75
+_SIMILARITY = 0.75
 """How like a word is to the command that is meant by it, from 0 to 1."""
 _SYNONYMS = {
     "add": "memory add",
@@ -391,7 +391,7 @@ def _suggestion(word: str, group: Any) -> str:
     import difflib
 
     # The message names such a one.
-    if difflib.get_close_matches(word, group.command.commands, cutoff=_AS_NEAR):
+    if difflib.get_close_matches(word, group.command.commands, cutoff=_SIMILARITY):
         return ""
     found: dict[str, list[str]] = {}
     for name, command in getattr(_commands(), "commands", {}).items():
@@ -399,7 +399,7 @@ def _suggestion(word: str, group: Any) -> str:
         for verb in getattr(command, "commands", {}):
             found.setdefault(verb, []).append(f"{name} {verb}")
     found |= {verb: [meant] for verb, meant in _SYNONYMS.items()}
-    near = difflib.get_close_matches(word, found, n=1, cutoff=_AS_NEAR)
+    near = difflib.get_close_matches(word, found, n=1, cutoff=_SIMILARITY)
     suggestions = [f"memctl {words}" for words in found[near[0]][:_SHOWN_COMMANDS]] if near else []
     return f"did you mean {' or '.join(suggestions)}?" if suggestions else ""
 

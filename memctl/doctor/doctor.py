@@ -236,7 +236,7 @@ def _check_content(
             yield from named(check.name, [found])
 
 
-_WRITTEN_IN_PLACE = ("latest_version_hint.json",)
+_MUTABLE_FILES = ("latest_version_hint.json",)
 WAIT_SECONDS = 5.0
 
 
@@ -273,7 +273,7 @@ def _link(source: Path, target: Path) -> None:
 
 def _link_file(source: str, target: str) -> None:
     """Link a file: the engine never changes one that it has written, with few exceptions."""
-    if Path(source).name in _WRITTEN_IN_PLACE:
+    if Path(source).name in _MUTABLE_FILES:
         shutil.copy2(source, target)
     else:
         os.link(source, target)

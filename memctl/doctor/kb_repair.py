@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
     from memctl.store.tables.transaction import Transaction
 
-MOST_NAMED = 5
+MAX_NAMED = 5
 """Rows that are lost and named each; every other format than a table has all."""
 
 
@@ -167,15 +167,15 @@ class Losses(Struct):
 
 
 def _row_names(rows: tuple[LostRow, ...], lost: int) -> str:
-    parts = [f"{row.id} ({row.source})" if row.source else row.id for row in rows[:MOST_NAMED]]
-    if len(rows) > MOST_NAMED:
-        parts.append(f"{len(rows) - MOST_NAMED:,} others")
+    parts = [f"{row.id} ({row.source})" if row.source else row.id for row in rows[:MAX_NAMED]]
+    if len(rows) > MAX_NAMED:
+        parts.append(f"{len(rows) - MAX_NAMED:,} others")
     if lost > len(rows):
         parts.append(f"{lost - len(rows):,} that nothing names")
     return ", ".join(parts)
 
 
-MOST_FAILURES_NAMED = 5
+MAX_FAILURES_NAMED = 5
 """Documents that could not be brought back and are named each."""
 EMBEDDED_TOGETHER = 256
 _SECOND = 2
@@ -370,7 +370,7 @@ class Repair(Struct):
                 message = (
                     f"kept {format_count(len(left), 'row')} of files in which bytes have changed"
                 )
-                named = some_of(ids, MOST_FAILURES_NAMED)
+                named = some_of(ids, MAX_FAILURES_NAMED)
                 yield Step(table, f"{message}, and one may be wrong: {named}", len(left), left)
 
     def _comes_anew(self, row: LostRow) -> bool:
@@ -549,9 +549,9 @@ def _is_incomplete(agreement: CrossReferences, document: Row, passages: Passages
 
 
 def _report_failures(failed: Sequence[FileOutcome]) -> Iterator[Step]:
-    for outcome in failed[:MOST_FAILURES_NAMED]:
+    for outcome in failed[:MAX_FAILURES_NAMED]:
         yield Step("documents", f"not brought back: {outcome.reason}", lost_rows=1)
-    if others := len(failed[MOST_FAILURES_NAMED:]):
+    if others := len(failed[MAX_FAILURES_NAMED:]):
         message = f"and {format_count(others, 'other')} not brought back"
         yield Step("documents", message, lost_rows=others)
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
     from memctl.store.tables.transaction import Transaction
 
-RELATIVE_ERROR, LEAST_ERROR = 2e-3, 1e-3
+RELATIVE_ERROR, MIN_ERROR = 2e-3, 1e-3
 """How far a number of a vector may be off: two roundings to 16 bits, and the order of a sum."""
 REBUILDING = "rebuilding"
 
@@ -170,7 +170,7 @@ def _is_same(one: pa.Array, other: pa.Array) -> bool:
 def _differ(one: NDArray[np.float16], other: NDArray[np.float16]) -> NDArray[np.bool_]:
     """Return for each row whether two matrices differ in it by more than rounding."""
     close = np.isclose(
-        one.astype(np.float32), other.astype(np.float32), rtol=RELATIVE_ERROR, atol=LEAST_ERROR
+        one.astype(np.float32), other.astype(np.float32), rtol=RELATIVE_ERROR, atol=MIN_ERROR
     )
     differing: NDArray[np.bool_] = np.logical_not(close.all(axis=1))
     return differing

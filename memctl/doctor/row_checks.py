@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from memctl.store.tables.snapshot import Snapshot
 
-MOST_LISTED = 3
+MAX_LISTED = 3
 """Ids that a finding names, as examples."""
 
 
@@ -214,7 +214,7 @@ def _check_graph(agreement: CrossReferences) -> Iterator[Finding]:
         yield ok("rows", "relations", "all that they and entities name is there")
 
 
-def some_of(values: Sequence[str], limit: int = MOST_LISTED) -> str:
+def some_of(values: Sequence[str], limit: int = MAX_LISTED) -> str:
     """Return the first of some values, as examples."""
     listed = ", ".join(values[:limit])
     return f"{listed}, ..." if len(values) > limit else listed

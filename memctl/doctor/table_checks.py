@@ -209,7 +209,11 @@ def _lost_tables(examination: Examined, head: Mapping[TableName, int]) -> list[T
 
 LONGEST_ERROR = 0.01
 """How far the length of a vector may be from 1; float16 alone makes it differ by a thousandth."""
-_COMPLAINTS = ("without a vector", "with a vector that is not finite", "with one not of length 1")
+_VECTOR_PROBLEMS = (
+    "without a vector",
+    "with a vector that is not finite",
+    "with one not of length 1",
+)
 
 
 def check_vectors(examination: Examined) -> Iterator[Finding]:
@@ -242,7 +246,7 @@ def bad_vectors(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         lengths = np.linalg.norm(vector_rows(column).astype(np.float32), axis=1)
         odd = (lengths > 0) & (np.abs(lengths - 1) > LONGEST_ERROR)
         flags = (missing, ~np.isfinite(lengths), odd & np.isfinite(lengths))
-        for flag, complaint in zip(flags, _COMPLAINTS, strict=True):
+        for flag, complaint in zip(flags, _VECTOR_PROBLEMS, strict=True):
             for number in flag.nonzero()[0]:
                 yield batch["id"][int(number)].as_py(), complaint
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 METRICS = ("recall@5", "recall@10", "ndcg@10", "mrr")
 ALL = "all"
-_GAINS = 10
+_MAX_GAINS = 10
 
 
 class QuestionResult(Struct, frozen=True):
@@ -86,8 +86,8 @@ def measure(relevant: Sequence[str], ranked: Sequence[str]) -> dict[str, float]:
     """Return each of ``METRICS``, from 0 to 1; ``relevant`` must not be empty."""
     wanted = set(relevant)
     places = [place for place, id_ in enumerate(ranked, start=1) if id_ in wanted]
-    gain = sum(1 / math.log2(place + 1) for place in places if place <= _GAINS)
-    ideal = sum(1 / math.log2(place + 1) for place in range(1, min(_GAINS, len(wanted)) + 1))
+    gain = sum(1 / math.log2(place + 1) for place in places if place <= _MAX_GAINS)
+    ideal = sum(1 / math.log2(place + 1) for place in range(1, min(_MAX_GAINS, len(wanted)) + 1))
     return {
         "recall@5": sum(place <= 5 for place in places) / len(wanted),
         "recall@10": sum(place <= 10 for place in places) / len(wanted),
@@ -286,7 +286,7 @@ def save_run(path: Path, run: Run, now: datetime) -> None:
 
 HISTORY = "evaluations.jsonl"
 """Beside the knowledge bases: one line for each mode of each run that was saved."""
-_MOST_KEPT = 10_000
+_MAX_KEPT = 10_000
 
 
 def note_run(home: Path, run: Run, about: str, kbs: Sequence[str], now: datetime) -> None:
@@ -323,7 +323,7 @@ def note_run(home: Path, run: Run, about: str, kbs: Sequence[str], now: datetime
     ]
     make_folder(home, mode=0o700)
     before = [json.dumps(row, ensure_ascii=False) for row in saved_history(home)]
-    kept = [*before, *lines][-_MOST_KEPT:]
+    kept = [*before, *lines][-_MAX_KEPT:]
     save_file(home / HISTORY, "".join(f"{line}\n" for line in kept).encode())
 
 

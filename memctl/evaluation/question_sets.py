@@ -122,8 +122,8 @@ def missing_evidence(questions: Sequence[EvalQuestion], known: set[str]) -> int:
     return len({id_ for question in questions for id_ in question.relevant} - known)
 
 
-_MOST_OF_A_DOCUMENT = 3
-_MOST_WORDS = 4
+_MAX_OF_A_DOCUMENT = 3
+_MAX_WORDS = 4
 _SHORTEST, _LONGEST = 20, 240
 _LINK = re.compile(r"\[\[(?:[^\]|]*\|)?([^\]]*)\]\]")
 _LABEL = re.compile(r"^(?:remember|note|reminder|fact|decision|todo)\s*:\s*", re.IGNORECASE)
@@ -135,7 +135,7 @@ _ASKED = {
     "date": "which date", "time": "what time", "money": "how much money",
     "percent": "what percentage",
 }  # fmt: skip
-_DECIDED = re.compile(
+_DECISION = re.compile(
     r"^.{0,40}?\b(?:decided|agreed|resolved|chose)\b(?: not)?(?: to| that| on)?\b"
 )
 _AT_THE_START = re.compile(r"[\"'(]*([^\W\d_]+)")
@@ -182,7 +182,7 @@ def make_questions(base: KnowledgeBase, count: int) -> list[Draft]:
                 continue
             if known is not None:
                 drafts[text] = _with_evidence(known, evidence)
-            elif text and of_document.get(evidence, 0) < _MOST_OF_A_DOCUMENT:
+            elif text and of_document.get(evidence, 0) < _MAX_OF_A_DOCUMENT:
                 of_document[evidence] = of_document.get(evidence, 0) + 1
                 drafts[text] = _draft(row, evidence, sentence, text, category)
     return list(drafts.values())[:count]
@@ -224,10 +224,10 @@ def judged_questions(base: KnowledgeBase) -> list[Draft]:
             category="judged bad" if is_bad else "unanswered",
         )
         found[entry.question] = Draft(question, example if question.relevant else "", "feedback")
-    return list(found.values())[:_MOST_JUDGED]
+    return list(found.values())[:_MAX_JUDGED]
 
 
-_MOST_JUDGED = 25
+_MAX_JUDGED = 25
 
 
 def _sentences(row: Mapping[str, Any]) -> Iterator[str]:
@@ -258,7 +258,7 @@ def write_question(statement: str, type_: str) -> tuple[str, str]:
         about = _about(match["what"], 2)
         subject = f" when it comes to {about}" if about else ""
         return f"What {verb} {who} prefer{subject}?", "preference"
-    about = _about(_DECIDED.sub("", statement), _MOST_WORDS)
+    about = _about(_DECISION.sub("", statement), _MAX_WORDS)
     if not about:
         return "", ""
     if type_ == "decision":

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 PREFERENCE = "preference"
 TAG = "feedback"
-_MOST_RELIED_ON = 3
+_MAX_RELIED_ON = 3
 """Hits that count as what an answer relied on where it cites nothing."""
 _LONGEST_TEXT = 20_000
 _LONGEST_QUESTION = 300
@@ -81,7 +81,7 @@ def verdict_of(score: float) -> Verdict | None:
 
 def relied_on(entry: QueryEntry, detail: QueryDetail | None) -> Sequence[str]:
     """Return the memories that an answer relied on: those that it cites, else its first hits."""
-    return (detail.cited if detail else ()) or entry.hit_ids[:_MOST_RELIED_ON]
+    return (detail.cited if detail else ()) or entry.hit_ids[:_MAX_RELIED_ON]
 
 
 class Judge(Struct, frozen=True):

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from memctl.store.ledger.feedback_repositories import ConversationSummary, PromptOrigin
     from memctl.store.ledger.ledger import Ledger
 
-LEAST_CONVERSATIONS = 30
+MIN_CONVERSATIONS = 30
 """Judged conversations that each variant needs before one can be called better."""
-LEAST_DIFFERENCE = 0.05
+MIN_DIFFERENCE = 0.05
 """Rewards are coarse: a smaller difference makes none to a user."""
 _LONGEST_TEXT = 200_000
-_WORST = 8
+_MAX_WORST = 8
 _LONGEST_SHOWN = 1_500
 _DIGITS = 4
 
@@ -439,12 +439,14 @@ class PromptVariants(Struct, frozen=True):
             if (each.namespace, each.conversation_id) in used
             and each.namespace not in hidden
             and each.reward_score is not None
-            and (each.reward_score < _GOOD_ENOUGH or each.example)
+            and (each.reward_score < _GOOD_SCORE or each.example)
         ]
-        return sorted(found, key=lambda each: (each.reward_score or 0.0, each.summary_id))[:_WORST]
+        return sorted(found, key=lambda each: (each.reward_score or 0.0, each.summary_id))[
+            :_MAX_WORST
+        ]
 
 
-_GOOD_ENOUGH = 0.6
+_GOOD_SCORE = 0.6
 
 
 def _file_origin(version: str) -> PromptOrigin:
@@ -457,12 +459,12 @@ def _winner(rewards: Mapping[str, Sequence[float]], shares: Mapping[str, float])
     if len(shares) < 2 or len(means) < len(shares):
         return ""
     best = max(means, key=lambda version: (means[version], version))
-    if any(len(rewards[version]) < LEAST_CONVERSATIONS for version in means):
+    if any(len(rewards[version]) < MIN_CONVERSATIONS for version in means):
         return ""
     for other in means:
         low, _ = bootstrap_difference(rewards[best], rewards[other], _DIGITS)
         if other != best and (
-            low is None or low <= 0 or means[best] - means[other] < LEAST_DIFFERENCE
+            low is None or low <= 0 or means[best] - means[other] < MIN_DIFFERENCE
         ):
             return ""
     return best

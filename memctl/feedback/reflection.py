@@ -33,10 +33,10 @@ FindingKind = Literal[
     "unanswered", "judged_bad", "conversation", "failed", "contradiction", "prompt", "asked_most"
 ]
 REFLECTION = "reflection"
-_BAD = 0.5
+_POOR_SCORE = 0.5
 _MOST = 10
-_MOST_EVIDENCE = 20
-_ASKED_OFTEN = 3
+_MAX_EVIDENCE = 20
+_FREQUENT_QUESTIONS = 3
 _LONGEST = 200
 _SUGGESTIONS: Mapping[FindingKind, str] = {
     "unanswered": "Add to memory what is known of it.",
@@ -160,7 +160,7 @@ class Reflector(Struct, frozen=True):
             )
             for each in self.ledger.summaries.latest(since)
             if each.reward_score is not None
-            and each.reward_score < _BAD
+            and each.reward_score < _POOR_SCORE
             and self.is_shown(each.namespace)
         ]
         return self._group("conversation", "conversation", "went badly", cases)
@@ -229,7 +229,7 @@ class Reflector(Struct, frozen=True):
         times = Counter[str]()
         for detail in details:
             times.update(set(detail.cited))
-        often = [(id_, number) for id_, number in times.items() if number >= _ASKED_OFTEN]
+        often = [(id_, number) for id_, number in times.items() if number >= _FREQUENT_QUESTIONS]
         rows = sorted(often, key=lambda each: (-each[1], each[0]))[:_MOST]
         valid = memory_filter(self.readable, self.clock())
         wanted = valid & col("id").is_in([memory_id for memory_id, _ in rows])
@@ -297,7 +297,7 @@ def _make_finding(
 ) -> Finding:
     ids = tuple(evidence)
     number = len(ids) if count is None else count
-    return Finding(kind, topic, text, _SUGGESTIONS[kind], number, ids[:_MOST_EVIDENCE])
+    return Finding(kind, topic, text, _SUGGESTIONS[kind], number, ids[:_MAX_EVIDENCE])
 
 
 def _short(text: str) -> str:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
     from memctl.store.tables.transaction import Transaction
 
-MOST_TEXTS = 64
+MAX_TEXTS = 64
 SHORTEST_TEXT = 12
 LONGEST_TEXT = 60
 """Letters of the pieces of text that are looked for afterwards, and how many of them."""
@@ -363,7 +363,7 @@ def search_pieces(texts: Iterable[str]) -> list[str]:
         if (piece := line.strip()) and not _HEADING.fullmatch(piece)
     )
     long = [line for line in lines if len(line) >= SHORTEST_TEXT] or list(lines)
-    step = max(1, -(-len(long) // MOST_TEXTS))
+    step = max(1, -(-len(long) // MAX_TEXTS))
     return [line[:LONGEST_TEXT].strip() for line in long[::step]]
 
 

@@ -347,16 +347,16 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 
 _LARGEST_FILE = 64 << 20
-_MOST_BYTES = 256 << 20
+_MAX_BYTES = 256 << 20
 """Of what is unpacked from one file."""
-_MOST_MEMBERS = 10_000
+_MAX_MEMBERS = 10_000
 _STREAM = re.compile(rb"stream\r?\n")
 _OPENERS: Mapping[bytes, Callable[..., Any]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
     b"\xfd7zXZ\x00": lzma.open,
 }
-_CANNOT = (
+_READ_ERRORS = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError,
     OSError, ValueError,
 )  # fmt: skip
@@ -380,7 +380,7 @@ class _UnpackingBudget:
     """How much of a file may still be unpacked."""
 
     def __init__(self) -> None:
-        self._bytes = _MOST_BYTES
+        self._bytes = _MAX_BYTES
 
     def of(self, part: IO[bytes] | bytes) -> Iterator[bytes]:
         """Yield the pieces of a part, as far as it can be unpacked."""
@@ -392,7 +392,7 @@ class _UnpackingBudget:
             while self._bytes > 0 and (piece := part.read(_CHUNK)):
                 self._bytes -= len(piece)
                 yield piece
-        except _CANNOT:
+        except _READ_ERRORS:
             return
 
 
@@ -412,15 +412,15 @@ def _packed_parts(path: Path, file: IO[bytes]) -> Iterator[IO[bytes] | bytes]:
 def _members(file: IO[bytes]) -> Iterator[IO[bytes] | bytes]:
     try:
         archive = zipfile.ZipFile(file)
-    except _CANNOT:
+    except _READ_ERRORS:
         return
     with archive:
-        for info in itertools.islice(archive.infolist(), _MOST_MEMBERS):
+        for info in itertools.islice(archive.infolist(), _MAX_MEMBERS):
             yield info.filename.encode("utf-8", "surrogatepass")
             try:
                 with archive.open(info) as member:
                     yield member
-            except _CANNOT:
+            except _READ_ERRORS:
                 continue
 
 

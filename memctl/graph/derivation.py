@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 PAGE = "page"
 LINKS_TO = "links_to"
-MOST_LINK_SOURCES = 16
+MAX_LINK_SOURCES = 16
 """An edge names at most this many memories as its evidence."""
 READ_BYTES = 8 << 20
 _OTHER = "other"
@@ -182,7 +182,7 @@ def _stated_relations(
                 text=f"{each.subject} {each.relation.replace('_', ' ')} {each.object}",
                 weight=1.0,
                 confidence=_STATED_CONFIDENCE,
-                memory_ids=ids[:MOST_LINK_SOURCES],
+                memory_ids=ids[:MAX_LINK_SOURCES],
                 valid_from=min(known.valid_from, memory.valid_from) if known else memory.valid_from,
                 valid_to=last_end(ends),
                 metadata={SUBJECT: each.subject, OBJECT: each.object}
@@ -234,7 +234,7 @@ def _memories_linking(item: DocumentRows) -> dict[str, list[str]]:
             continue
         for page in dict.fromkeys(map(page_of, find_wikilinks(memory.text))):
             linking = found.setdefault(page, [])
-            if len(linking) < MOST_LINK_SOURCES:
+            if len(linking) < MAX_LINK_SOURCES:
                 linking.append(memory.id)
     return found
 

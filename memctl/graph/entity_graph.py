@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     import networkx as nx
 
 TOGETHER = "named together"
-MOST_TOGETHER = 16
+MAX_TOGETHER = 16
 """Of a passage with more names, only this many of the rarest count as named together."""
-MOST_EVIDENCE = 5
+MAX_EVIDENCE = 5
 """An edge names at most this many memories as its evidence."""
 FACT_WEIGHT = 1.0
 """Of a wikilink or a stated relation, as much as of two that are only named together."""
-FEWEST_MEMBERS = 2
+MIN_MEMBERS = 2
 _SEED = 0
 _SUGGESTIONS = 3
 _CLOSE = 0.7
@@ -254,7 +254,7 @@ def communities_of(graph: nx.Graph[int]) -> list[tuple[int, ...]]:
     groups = [
         tuple(sorted(members, key=lambda node: (-degrees[node], node)))
         for members in found
-        if len(members) >= FEWEST_MEMBERS
+        if len(members) >= MIN_MEMBERS
     ]
     return sorted(groups, key=lambda members: (-len(members), members[0]))
 
@@ -270,9 +270,9 @@ def _cooccurrences(index: NameIndex, part: Part) -> dict[_Pair, list[int]]:
 
 
 def _rarest(index: NameIndex, nodes: Sequence[int]) -> Sequence[int]:
-    if len(nodes) <= MOST_TOGETHER:
+    if len(nodes) <= MAX_TOGETHER:
         return nodes
-    return sorted(nodes, key=lambda node: (len(index.holders[node]), node))[:MOST_TOGETHER]
+    return sorted(nodes, key=lambda node: (len(index.holders[node]), node))[:MAX_TOGETHER]
 
 
 def _facts(index: NameIndex, part: Part) -> dict[_Pair, list[tuple[str, tuple[str, ...]]]]:
@@ -305,7 +305,7 @@ def _edge(
     return Edge(
         weight=_weight(index, pair, len(passages)) + FACT_WEIGHT * len(relation_counts),
         relations=tuple(relations),
-        memory_ids=tuple(dict.fromkeys(evidence))[:MOST_EVIDENCE],
+        memory_ids=tuple(dict.fromkeys(evidence))[:MAX_EVIDENCE],
         count=len(passages),
     )
 
@@ -382,11 +382,11 @@ def central_passages(
     return sorted(passages, key=lambda at: (-centrality(at), at))[:limit]
 
 
-MOST_PASSAGES = 100
+MAX_PASSAGES = 100
 """At most this many passages that name the seeds are examined."""
-FEWEST_NEARBY = 3
+MIN_NEARBY = 3
 """Two names are a relation, and not yet something that has a theme."""
-_LEAST_SHARE = 0.25
+_MIN_SHARE = 0.25
 """Of the weight that the best community has of the seeds."""
 
 
@@ -417,7 +417,7 @@ def neighbourhood(index: NameIndex, seeds: Mapping[int, float]) -> Neighbourhood
         seeds: Nodes, with what each weighs.
     """
     naming = {at for seed in seeds for at in index.holders[seed]}
-    passages = central_passages(index, seeds, naming, MOST_PASSAGES)
+    passages = central_passages(index, seeds, naming, MAX_PASSAGES)
     named = Counter(node for at in passages for node in index.named[at])
     # A name that one passage alone has hangs on it, and on nothing else.
     recurring = {node for node, count in named.items() if count > 1}
@@ -426,9 +426,9 @@ def neighbourhood(index: NameIndex, seeds: Mapping[int, float]) -> Neighbourhood
     found = [
         NearbyCommunity(members, sum(weights[member] for member in members))
         for members in graph.communities
-        if len(members) >= FEWEST_NEARBY
+        if len(members) >= MIN_NEARBY
     ]
     ranked = sorted(found, key=lambda each: (-each.weight, each.members))
     best = ranked[0].weight if ranked else 0.0
-    near = [each for each in ranked if each.weight and each.weight >= _LEAST_SHARE * best]
+    near = [each for each in ranked if each.weight and each.weight >= _MIN_SHARE * best]
     return Neighbourhood(graph, tuple(passages), tuple(near))

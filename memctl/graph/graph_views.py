@@ -53,7 +53,7 @@ _Insight = tuple[str, str, frozenset[int]]
 _SHORTEST_WORD = 3
 _COMPARED, _NEAR = 20_000, 5
 """At most this many names, and relations, are compared by meaning, and so many are near."""
-_LEAST_COSINE, _SURE_COSINE = 0.22, 0.4
+_MIN_COSINE, _SURE_COSINE = 0.22, 0.4
 """Of what is near, where words find nothing, and after what words find.  By the built-in word
 vectors "bureau" and "Office" have 0.25, "wife" and "Ann Lee married to Bob Carter" 0.23; of 14
 words with 815 of texts, about half of the pairs above 0.22 are alike in spelling or use alone, and
@@ -66,7 +66,7 @@ _NAMED_MEMBERS = 20
 _TOPICS = 5
 _SAMPLED_PASSAGES = 50
 _WHERE = ("start", "end", "page", "row", "time_start", "created_at")
-_SHOWN = ("id", "text", "source", "title", *_WHERE)
+_SHOWN_COLUMNS = ("id", "text", "source", "title", *_WHERE)
 
 
 class NodeView(Struct, frozen=True):
@@ -359,7 +359,7 @@ class GraphView(Struct, frozen=True, dict=True):
                 yield at, said
         if name_key(words) in self.graph.index.by_key:  # it is a name, which nothing else can mean
             return
-        least = _SURE_COSINE if seen else _LEAST_COSINE
+        least = _SURE_COSINE if seen else _MIN_COSINE
         near = self._near_by_meaning(words, least)
         described = ((at, None) for at in self._find_described(words, least))
         for at, said in chain(described, near):
@@ -596,7 +596,7 @@ class GraphView(Struct, frozen=True, dict=True):
 
     def _rows(self, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
         wanted = [id_ for id_ in dict.fromkeys(ids) if id_]
-        rows = self.snapshot.get("memories", wanted, _SHOWN).to_pylist()
+        rows = self.snapshot.get("memories", wanted, _SHOWN_COLUMNS).to_pylist()
         return {row["id"]: row for row in rows}
 
     # --- communities ---

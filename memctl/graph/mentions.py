@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from memctl.graph.derivation import LINKS_TO, PAGE
-from memctl.graph.entity_names import WRITTEN_EXACTLY, is_everyday, name_key, parse_person
+from memctl.graph.entity_names import EXACT_TYPES, is_everyday, name_key, parse_person
 from memctl.graph.page_names import PageNames, read_pages
 from memctl.language.word_lists import word_set
 from memctl.rows.supersession import LIVE_STATUSES
@@ -168,7 +168,7 @@ def _names_in_texts(
 ) -> Mapping[str, tuple[str, ...]]:
     """The names and titles of any memory that stand in the text of each."""
     noted = (name for row in rows for name in row["entities"] or ())
-    names = (name for name in noted if types.get(name) not in WRITTEN_EXACTLY)
+    names = (name for name in noted if types.get(name) not in EXACT_TYPES)
     spotter = NameSpotter(dict.fromkeys(chain(names, (title for _, title, _ in titles))))
     return {row["id"]: tuple(spotter.names_in(row["text"] or "")) for row in rows}
 

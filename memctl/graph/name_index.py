@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 NO_DECISIONS = Decisions()
 _INITIALLED = re.compile(r"(?<![\w.])[A-Z]\. ?[A-Z][\w'’-]*\w")
 _WORDS = re.compile(r"[^\W\d_][\w]*")
-_MOST_ALIASES = 30
+_MAX_ALIASES = 30
 
 
 class Node(Struct, frozen=True):
@@ -404,7 +404,7 @@ class _Numbered:
             id=entity_id(node, type_),
             name=name,
             type=type_,
-            aliases=tuple(each for each in ranked if each != name)[:_MOST_ALIASES],
+            aliases=tuple(each for each in ranked if each != name)[:_MAX_ALIASES],
             mentions=len(self.holders[number]),
             key=key,
         )

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from memctl.graph.entity_names import (
-    WRITTEN_EXACTLY,
+    EXACT_TYPES,
     Person,
     initials_of,
     is_acronym,
@@ -137,7 +137,7 @@ class _Resolver:
         key = self._plain[self.keys[name]]
         bare, kind = parse_company(key)
         kinds = self._kinds.get(bare)
-        if kinds is None or self._types[name] in WRITTEN_EXACTLY:
+        if kinds is None or self._types[name] in EXACT_TYPES:
             return self._without_honorific(name, key)
         if kind:
             return self._key_unless_apart(key, f"{bare} {kind}")
@@ -157,7 +157,7 @@ class _Resolver:
         return key if self._decisions.are_apart(key, name) else name
 
     def _person(self, name: str) -> Person | None:
-        if self._types[name] in WRITTEN_EXACTLY:
+        if self._types[name] in EXACT_TYPES:
             return None
         return parse_person(self.keys[name], self._types[name])
 
@@ -212,7 +212,7 @@ class _Resolver:
         if by_person:
             came_to = {everywhere[other]: nodes[other] for other in names}
             meant = {came_to[node] for node in by_person}
-        if is_acronym(name) and self._types[name] not in WRITTEN_EXACTLY:
+        if is_acronym(name) and self._types[name] not in EXACT_TYPES:
             meant |= self._spelled_out(name, names, nodes)
         meant.discard(nodes[name])
         only = next(iter(meant)) if len(meant) == 1 else None
@@ -223,7 +223,7 @@ class _Resolver:
         return {
             nodes[other]
             for other in names
-            if self._types[other] not in WRITTEN_EXACTLY
+            if self._types[other] not in EXACT_TYPES
             and self._types[other] != "person"
             and self.keys[name] in initials_of(self._plain[self.keys[other]])
         }

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 KINDS: tuple[WorkKind, ...] = ("document", "comparison", "insight", "answer")
 _NO_FILTERS = Filters()
-_ANSWERS_LOOKED_AT = 50
+_RECENT_ANSWERS = 50
 _COLUMNS = ("id", "title", "source", "namespace", "method", "missing", "size", "created_at")
 
 
@@ -232,7 +232,7 @@ class CallerWork(Part):
         """Return questions whose answers were not judged, the latest first."""
         self._kb.query_log.flush()
         found: dict[str, str] = {}
-        for entry in self._kb.store.ledger.queries.recent(_ANSWERS_LOOKED_AT):
+        for entry in self._kb.store.ledger.queries.recent(_RECENT_ANSWERS):
             is_open = self._kb.query_log.is_open(entry)
             is_judged = bool(entry.feedback) or not is_open
             if entry.kind == "query" and entry.question and not is_judged and entry.query_id:

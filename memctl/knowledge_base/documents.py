@@ -48,7 +48,7 @@ def _upload_metadata(user: str | None, session: str | None, now: datetime) -> di
     }
 
 
-_ADDED_UP = (
+_SUMMED_FIELDS = (
     *("ingested", "skipped", "failed", "memories", "seconds", "outcomes", "superseded", "empty"),
     *("incomplete", "dropped"),
 )
@@ -57,7 +57,7 @@ _COMPARED = ("added", "updated", "contradicted", "restated", "dropped")
 
 def _join_reports(first: IngestReport, second: IngestReport) -> IngestReport:
     """Return the report of two parts of one ingest."""
-    both = {name: getattr(first, name) + getattr(second, name) for name in _ADDED_UP}
+    both = {name: getattr(first, name) + getattr(second, name) for name in _SUMMED_FIELDS}
     compared = {
         name: getattr(first.facts, name) + getattr(second.facts, name) for name in _COMPARED
     }
@@ -419,7 +419,7 @@ class Documents(Part):
 
 K = TypeVar("K")
 V = TypeVar("V")
-_MOST_LIMITS = 8
+_MAX_LIMITS = 8
 """What is made is kept for this many limits, such as those of different users."""
 
 
@@ -469,6 +469,6 @@ def _keep(cache: dict[K, V], key: K, value: V) -> V:
     """Keep the latest values, of at most this many keys."""
     cache.pop(key, None)
     cache[key] = value
-    while len(cache) > _MOST_LIMITS:
+    while len(cache) > _MAX_LIMITS:
         cache.pop(next(iter(cache)))
     return value

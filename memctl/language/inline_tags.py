@@ -55,7 +55,7 @@ _SHOWN_LINK = lazy_regex(
 )
 """A wikilink, one to a part of its own page, or one whose page is shown in its place."""
 _BLOCK_ID = lazy_regex(r"[^\S\n]+\^(?=[\w-]*[^\W\d_])[\w-]{2,40}[^\S\n]*$", re.ASCII | re.MULTILINE)
-_LEAST_IN_A_ROW = 2
+_MIN_IN_A_ROW = 2
 _FILE_LINK = lazy_regex(
     r"(?<![!\\])\[(?P<text>[^\[\]\n]*)\]\("
     r"(?:<(?P<quoted>[^<>\n:]{1,200}\.md)(?P<part>#[^<>\n]*)?>|(?P<bare>[^()<>\s#:]{1,200}\.md)"
@@ -264,7 +264,7 @@ def is_navigation(text: str) -> bool:
         return False
     left, links = _LINK.subn("", line)
     says = any(each.isalnum() or each == "," for each in left)
-    return links >= _LEAST_IN_A_ROW and not says
+    return links >= _MIN_IN_A_ROW and not says
 
 
 def _words_shown(match: re.Match[str]) -> str:

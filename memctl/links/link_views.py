@@ -55,9 +55,9 @@ if TYPE_CHECKING:
 
 _Standing = tuple[str, PageLink]
 """A link, and the part of a document that it stands in."""
-MOST_MENTIONS = 20
+MAX_MENTIONS = 20
 _TEXTS_A_READ = 32
-_MOST_PLACES = 20
+_MAX_PLACES = 20
 """An excerpt tells where a page is linked or mentioned at most this often."""
 _NOTE = "markdown"
 
@@ -228,7 +228,7 @@ class PageLinks:
             found.append(self._view(Backlink, source, _first(places), places=places))
         return found
 
-    def mentions(self, reference: str, limit: int | None = MOST_MENTIONS) -> list[Mention]:
+    def mentions(self, reference: str, limit: int | None = MAX_MENTIONS) -> list[Mention]:
         """Return the documents that name one without a link, those ingested last first.
 
         Raises:
@@ -246,7 +246,7 @@ class PageLinks:
         for source, texts in self._read(sources):
             places = [
                 place for part, text in texts.items() for place in find_mentions(part, text, names)
-            ][:_MOST_PLACES]
+            ][:_MAX_PLACES]
             if places:
                 yield self._view(Mention, source, _first(places), places=tuple(places))
 
@@ -428,7 +428,7 @@ class PageLinks:
 
 def _places(links: Sequence[_Standing], texts: Mapping[str, str]) -> tuple[Place, ...]:
     return tuple(
-        place_in(part, texts[part], link.start, link.end) for part, link in links[:_MOST_PLACES]
+        place_in(part, texts[part], link.start, link.end) for part, link in links[:_MAX_PLACES]
     )
 
 

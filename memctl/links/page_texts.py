@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
     from memctl.store.tables.snapshot import Snapshot
 
-MOST_HELD_BYTES = 128 << 20
+MAX_HELD_BYTES = 128 << 20
 """Texts of more bytes than these are read from the table for each search."""
 _READ_BYTES = 8 << 20
-_MOST_BYTES = 4
+_MAX_BYTES = 4
 """Of one character."""
 _SHORTEST_NAME = 4
-_FEWEST_WORDS = 2
+_MIN_WORDS = 2
 _LONGEST_EXCERPT = 300
 _AROUND = 400
 """Within this many characters of a place its sentence is looked for."""
@@ -52,7 +52,7 @@ def names_to_find(page: Page) -> tuple[str, ...]:
 
 def _is_distinctive(name: str) -> bool:
     length = sum(2 if _is_written_without_spaces(letter) else 1 for letter in name)
-    return length >= _SHORTEST_NAME or len(name.split()) >= _FEWEST_WORDS
+    return length >= _SHORTEST_NAME or len(name.split()) >= _MIN_WORDS
 
 
 def _is_written_without_spaces(letter: str) -> bool:
@@ -80,7 +80,7 @@ class PageTexts:
         for texts in self._read(snapshot):
             held.append(texts)
             size += len(texts.content)
-            if size > MOST_HELD_BYTES:
+            if size > MAX_HELD_BYTES:
                 return None
         return held
 
@@ -132,8 +132,8 @@ class _LoweredTexts(Struct, frozen=True):
 
     def _is_whole_word(self, name: str, start: int, end: int, first: int, last: int) -> bool:
         """Return whether neither letter nor digit of the same word stands beside a name."""
-        before = self.content[max(first, start - _MOST_BYTES) : start].decode("utf-8", "ignore")
-        after = self.content[end : min(last, end + _MOST_BYTES)].decode("utf-8", "ignore")
+        before = self.content[max(first, start - _MAX_BYTES) : start].decode("utf-8", "ignore")
+        after = self.content[end : min(last, end + _MAX_BYTES)].decode("utf-8", "ignore")
         return not (
             (_needs_a_border(name[0]) and _is_word_character(before[-1:]))
             or (_needs_a_border(name[-1]) and _is_word_character(after[:1]))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _HIDDEN = {"memories": (VECTOR, "search_text"), "documents": ("text",)}
 _SHORTEST_PREFIX = 6
-_MOST_NAMED = 10
+_MAX_NAMED = 10
 _SECONDS_A_DAY = 86_400
 
 
@@ -217,7 +217,7 @@ def resolve(snapshot: Snapshot, table: TableName, reference: str) -> str:
     if len(reference) < _SHORTEST_PREFIX or not reference.isascii() or not reference.isprintable():
         raise _missing(table, reference)
     starts = (col("id") >= reference) & (col("id") < f"{reference}~")
-    found = snapshot.scan(table, starts, ["id"], (("id", "asc"),), limit=_MOST_NAMED)[
+    found = snapshot.scan(table, starts, ["id"], (("id", "asc"),), limit=_MAX_NAMED)[
         "id"
     ].to_pylist()
     if reference in found:

@@ -21,7 +21,7 @@ from memctl.records import Usage
 from memctl.redaction import redact_secrets
 
 Clock = Callable[[], datetime]
-_SEEN_OR_HEARD: tuple[Purpose, ...] = ("image", "transcribe")
+_MEDIA_TASKS: tuple[Purpose, ...] = ("image", "transcribe")
 """Tasks whose input is a picture or a recording, which secrets cannot be removed from."""
 Keeping = Literal["all", "redacted", "nothing"]
 """Which replies are kept: all, all without what looks like a secret, or none."""
@@ -154,7 +154,7 @@ class ModelAccount:
         """Keep a reply that turned out to be of use."""
         if self._cache is None:
             return
-        if self._keeping == "redacted" and task in _SEEN_OR_HEARD:  # those replies are JSON
+        if self._keeping == "redacted" and task in _MEDIA_TASKS:  # those replies are JSON
             reply = json.dumps(_without_secrets(json.loads(reply))).encode()
         self._cache.put(key, task, model, reply, self._clock())
 

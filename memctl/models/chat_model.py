@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     Shape = TypeVar("Shape", bound=BaseModel)
 
 
-_TRIES = 2
+_MAX_TRIES = 2
 _SHOWN = 200
 _LARGER = "a larger model may do better; memctl models test tries it"
 _FILTERED = "a filter of its provider stopped the reply"
-_AGAIN = "That was not valid: {why}. Reply again with nothing but the JSON."
+_RETRY_PROMPT = "That was not valid: {why}. Reply again with nothing but the JSON."
 
 
 class ChatModels(Struct, frozen=True):
@@ -151,7 +151,7 @@ class ChatModel:
         from pydantic import ValidationError
 
         why = ""
-        for _ in range(_TRIES):
+        for _ in range(_MAX_TRIES):
             reply = self._reply(messages, shape)
             try:
                 return shape.model_validate_json(json_in(reply.text))
@@ -296,7 +296,7 @@ def _again(text: str, reason: str) -> list[Any]:
     """What is said to a model whose reply was of no use; some servers take no empty message."""
     if not text:
         return []
-    again = {"role": "user", "content": _AGAIN.format(why=reason)}
+    again = {"role": "user", "content": _RETRY_PROMPT.format(why=reason)}
     return [{"role": "assistant", "content": text}, again]
 
 

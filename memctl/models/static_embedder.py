@@ -34,7 +34,7 @@ MAX_TOKENS = 4_096
 
 FEW_TEXTS = 64
 """Of more texts at once the vectors are taken from a table that was widened as a whole."""
-MOST_WORDS = 100_000
+MAX_WORDS = 100_000
 """The ids of this many words are kept at hand; then it begins anew."""
 LONGEST_WORD = 40
 """In characters; longer ones, as running text without spaces is, seldom come twice."""
@@ -60,7 +60,7 @@ class _Words(dict[str, bytes]):
         ids = self._tokenizer.encode(word, add_special_tokens=False).ids
         encoded = np.asarray(ids, dtype=_ID).tobytes()
         if len(word) <= LONGEST_WORD:
-            if len(self) >= MOST_WORDS:
+            if len(self) >= MAX_WORDS:
                 self.clear()
             self[word] = encoded
         return encoded

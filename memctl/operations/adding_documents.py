@@ -139,7 +139,7 @@ def process_document(
 
 
 _NOT_IN_A_LINK = "[]|#^\n"
-_AROUND = 80
+_CONTEXT_CHARS = 80
 """Characters shown before and after a link."""
 _DRY_RUN = "Write nothing; only say what would come of it."
 
@@ -209,7 +209,7 @@ def link_mention(context: OperationContext, parameters: LinkMentionParameters) -
     link = f"[[{name}]]" if name == page.title else f"[[{page.title}|{name}]]"
     new = text[: parameters.start] + link + text[parameters.end :]
     done = base.documents.revise(parameters.named_in, new, dry_run=parameters.dry_run)
-    first = max(0, parameters.start - _AROUND)
-    rest = text[parameters.end : parameters.end + _AROUND]
+    first = max(0, parameters.start - _CONTEXT_CHARS)
+    rest = text[parameters.end : parameters.end + _CONTEXT_CHARS]
     lead = text[first : parameters.start]
     return LinkedMention(done, link, f"{lead}{name}{rest}", f"{lead}{link}{rest}")

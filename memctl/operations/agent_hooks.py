@@ -54,11 +54,11 @@ _NAMES = {
 }
 """What agents that are answered with the name of the moment call it."""
 _EVENTS = "SessionStart, UserPromptSubmit, Stop, PreCompact, SessionEnd"
-MOST_BYTES = 8_000
+MAX_BYTES = 8_000
 """Of what is put in; Claude Code shows a model no more than 10,000 characters of a hook."""
 _STANDING_TOKENS, _PROMPT_TOKENS = 1_000, 1_200
 _LAST_TURNS = 4
-_MOST_OF_A_TURN = 400
+_MAX_OF_A_TURN = 400
 
 
 class HookReply(Struct, frozen=True):
@@ -106,7 +106,7 @@ def handle_hook(
     event: str,
     payload: Mapping[str, Any],
     *,
-    most_bytes: int = MOST_BYTES,
+    most_bytes: int = MAX_BYTES,
 ) -> HookReply:
     """Do what is to be done at a moment.
 
@@ -182,11 +182,11 @@ def _last_session(
 
 def _shorten(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _MOST_OF_A_TURN else f"{line[:_MOST_OF_A_TURN]}…"
+    return line if len(line) <= _MAX_OF_A_TURN else f"{line[:_MAX_OF_A_TURN]}…"
 
 
 def memory_for_prompt(
-    context: OperationContext, prompt: str, present: str = "", *, most_bytes: int = MOST_BYTES
+    context: OperationContext, prompt: str, present: str = "", *, most_bytes: int = MAX_BYTES
 ) -> str:
     """Return what is to be put in with a prompt; "" for most, which need no memory.
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 FoundT = TypeVar("FoundT")
 
 _MOST = 50
-_MOST_TOKENS = 20_000
+_MAX_TOKENS = 20_000
 _SINCE = "Only from that date on: 2026-03-01, 7d, today."
 _UNTIL = "Only before that date."
 _NAMESPACE = "Only this namespace."
@@ -386,7 +386,7 @@ def answer_text(reply: AnswerReply) -> str:
 
 _RECALLED, _RECALLED_PERHAPS = 5, 3
 """Most passages, and most where none of them surely has to do with the question."""
-_MOST_QUOTED = 900
+_MAX_QUOTED = 900
 """Characters of a passage; the rest can be opened."""
 _RELEVANT, _PERHAPS = 0.7, 0.1
 """Relevance from which a passage has to do with the question, and from which it may have."""
@@ -491,9 +491,9 @@ def _recalled_passage(number: int, hit: Hit) -> RecalledPassage:
 
 
 def _cut(text: str) -> str:
-    if len(text) <= _MOST_QUOTED:
+    if len(text) <= _MAX_QUOTED:
         return text
-    return f"{text[:_MOST_QUOTED].rsplit(maxsplit=1)[0]} ..."
+    return f"{text[:_MAX_QUOTED].rsplit(maxsplit=1)[0]} ..."
 
 
 def recall_text(reply: RecallReply) -> str:
@@ -515,7 +515,7 @@ class ContextParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``context``."""
 
     question: Annotated[str, Rule("The question or message that needs context.")]
-    budget: Annotated[int, Rule("At most this many tokens.", low=16, high=_MOST_TOKENS)] = 2000
+    budget: Annotated[int, Rule("At most this many tokens.", low=16, high=_MAX_TOKENS)] = 2000
     auto: Annotated[bool, Rule("Whether it is any message, most of which need no memory.")] = False
     namespace: Annotated[str | None, Rule(_NAMESPACE)] = None
     tags: Annotated[tuple[str, ...], Rule(_TAGS)] = ()

@@ -27,10 +27,10 @@ _SHOWN = ("id", "title", "media_type", "doc_type", "source", "created_at", "inge
           "namespace")  # fmt: skip
 _METADATA = ("media_type", "doc_type", "source", "created_at", "namespace", "size", "summary",
              "tags", "topics", "language", "session_id", "metadata", "superseded_by")  # fmt: skip
-MOST_CHARACTERS = 20_000
+MAX_CHARACTERS = 20_000
 _NEAR_TITLES = 3
 _RELATION = "Only relations of this type, such as links_to."
-_MOST_HOPS = 6
+_MAX_HOPS = 6
 
 
 # --- documents ------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ def _listed_document(base: KnowledgeBase, row: dict[str, Any]) -> ListedDocument
 # --- one document ---------------------------------------------------------------------------------
 
 _START = Rule("From which character on.", low=0, high=10**12)
-_MAX_CHARS = Rule("At most this many characters.", low=1, high=MOST_CHARACTERS)
+_MAX_CHARS = Rule("At most this many characters.", low=1, high=MAX_CHARACTERS)
 
 
 class GetDocumentParameters(Struct, frozen=True, kw_only=True):
@@ -443,7 +443,7 @@ class NeighborsParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``get_graph_neighbors``."""
 
     name: Annotated[str, Rule("A name, an alias or the id of one.")]
-    hops: Annotated[int, Rule("At most this many steps.", low=1, high=_MOST_HOPS)] = 1
+    hops: Annotated[int, Rule("At most this many steps.", low=1, high=_MAX_HOPS)] = 1
     relation_type: Annotated[str | None, Rule(_RELATION)] = None
     direction: Annotated[
         Direction, Rule("Only relations that lead away from the name, or to it.")

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
 
 ROOT = "/memories"
-_BELOW_ROOT = f"external_id >= '{ROOT}/' and external_id < '{ROOT}0'"
+_IN_ROOT = f"external_id >= '{ROOT}/' and external_id < '{ROOT}0'"
 _LONGEST_PATH = 200
-_MOST_FOLDERS = 8
-_MOST_LINES = 999_999
+_MAX_FOLDERS = 8
+_MAX_LINES = 999_999
 _SHOWN_LEVELS = 2
-_MOST_PLACES = 50
-_AROUND = 4
+_MAX_PLACES = 50
+_CONTEXT_LINES = 4
 """Lines shown before and after an edit."""
 
 Command = Literal["view", "create", "str_replace", "insert", "delete", "rename"]
@@ -119,9 +119,9 @@ def checked_path(given: str | None) -> str:
         raise UsageError(
             f"{given[:80]!r} is no path of a memory", f"write one below {ROOT}, without .."
         )
-    if len(path) > _LONGEST_PATH or len(names) > _MOST_FOLDERS:
+    if len(path) > _LONGEST_PATH or len(names) > _MAX_FOLDERS:
         raise UsageError(
-            f"the path has more than {_LONGEST_PATH} characters or {_MOST_FOLDERS} parts",
+            f"the path has more than {_LONGEST_PATH} characters or {_MAX_FOLDERS} parts",
             "take a shorter one",
         )
     return path
@@ -140,7 +140,7 @@ class _Files:
         """Return the files in a folder and its folders, or the one file, by path."""
         if not self._context.home.exists(self._context.kb_to_write):
             return []
-        filters = Filters(namespaces=(self._namespace,), where=_BELOW_ROOT)
+        filters = Filters(namespaces=(self._namespace,), where=_IN_ROOT)
         rows = self._base.documents.list(filters)
         found = [
             MemoryFile(row["external_id"], row["id"], row["size"])
@@ -216,8 +216,8 @@ def _view(files: _Files, parameters: MemoryFileParameters) -> MemoryFileReply:
             files.existing(path)
         return MemoryFileReply("view", path, _listing(path, below))
     lines = files.read(file).split("\n")
-    if len(lines) > _MOST_LINES:
-        raise UsageError(f"File {path} exceeds maximum line limit of {_MOST_LINES} lines.")
+    if len(lines) > _MAX_LINES:
+        raise UsageError(f"File {path} exceeds maximum line limit of {_MAX_LINES} lines.")
     first, last = _range(parameters.view_range, len(lines))
     shown = _number_lines(lines[first - 1 : last], first)
     text = f"Here's the content of {path} with line numbers:\n{shown}"
@@ -301,10 +301,10 @@ def _str_replace(files: _Files, parameters: MemoryFileParameters) -> MemoryFileR
         )
     if text.count(old) > 1:
         lines, at = list[int](), -1
-        while (at := text.find(old, at + 1)) >= 0 and len(lines) <= _MOST_PLACES:
+        while (at := text.find(old, at + 1)) >= 0 and len(lines) <= _MAX_PLACES:
             lines.append(text.count("\n", 0, at) + 1)
-        shown = ", ".join(map(str, lines[:_MOST_PLACES]))
-        more = " and more" if len(lines) > _MOST_PLACES else ""
+        shown = ", ".join(map(str, lines[:_MAX_PLACES]))
+        more = " and more" if len(lines) > _MAX_PLACES else ""
         raise UsageError(
             f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines:"
             f" {shown}{more}. Please ensure it is unique"
@@ -331,8 +331,8 @@ def _edit(
     files: _Files, command: Command, file: MemoryFile, text: str, line: int
 ) -> MemoryFileReply:
     made = files.write(file.path, text)
-    first = max(1, line - _AROUND)
-    shown = _number_lines(text.split("\n")[first - 1 : line + _AROUND], first)
+    first = max(1, line - _CONTEXT_LINES)
+    shown = _number_lines(text.split("\n")[first - 1 : line + _CONTEXT_LINES], first)
     message = f"The file {file.path} has been edited.\n{shown}"
     return MemoryFileReply(command, file.path, message, made)
 

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 LONGEST_TEXT = 1000
 """Characters of a question that are kept."""
-MOST_IDS = 100
+MAX_IDS = 100
 """Hits of a question whose ids are kept."""
 
 _WRITE_TIMEOUT = 0.001
 """Seconds to wait for another process that is writing to the ledger."""
 _CLOSE_TIMEOUT = 0.1
-_MOST_WAITING = 1000
-_LOOKED_AT = 2 * LONGEST_TEXT
+_MAX_WAITING = 1000
+_MAX_SCANNED = 2 * LONGEST_TEXT
 
 _log = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ def _without_secrets(text: str) -> str:
 
 def shown_text(question: str, *, redact: bool) -> str:
     """Return the text of a question, no longer than what is kept, without secrets."""
-    text = question[:_LOOKED_AT]
+    text = question[:_MAX_SCANNED]
     return (_without_secrets(text) if redact else text)[:LONGEST_TEXT]
 
 
@@ -251,7 +251,7 @@ class QueryLog:
             filters=_limits(
                 question.filters, keep_values=bool(question.question), redact=self._settings.redact
             ),
-            hit_ids=tuple(memory_id for memory_id, _ in shown[:MOST_IDS]),
+            hit_ids=tuple(memory_id for memory_id, _ in shown[:MAX_IDS]),
         )
 
     def _write_one(self, entry: _PendingEntry) -> None:
@@ -286,7 +286,7 @@ class QueryLog:
                 for noted in self._waiting:
                     self._write_one(noted)
         except LockedError:  # another process is writing, for a moment
-            del self._waiting[:-_MOST_WAITING]
+            del self._waiting[:-_MAX_WAITING]
             return True
         except (KnowledgeBaseUnavailable, DamagedError) as error:
             self._waiting.clear()
@@ -303,7 +303,7 @@ def _detail(question: LoggedQuestion, shown: tuple[str, ...]) -> QueryDetail:
         question.detail,
         query_id=question.id,
         quality=quality(question.detail, len(shown), None),
-        cited=tuple(id_ for id_ in shown[:MOST_IDS] if id_ in question.detail.cited),
+        cited=tuple(id_ for id_ in shown[:MAX_IDS] if id_ in question.detail.cited),
     )
 
 

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from memctl.search.answering.search_outcome import SearchOutcome
     from memctl.search.searcher import Searcher
 
-_MOST_UNASKED = 5
+_MAX_UNASKED = 5
 """At most this many passages are put before a message that did not ask for any."""
-_FEWEST_EXCERPTS = 20
-_LEAST_SHOWN = 0.001
+_MIN_EXCERPTS = 20
+_MIN_SHOWN = 0.001
 """Least relevance of an excerpt where something else bears on the question.  It is this low so that
 what has nothing of it goes, and no question loses its evidence."""
 _SHORTEST_EXCERPT = 20
@@ -309,7 +309,7 @@ class QuerySession(Struct, frozen=True, dict=True):
         if auto and not referring and is_instruction(extract_question(question) or question):
             return Context(question, "", 0, budget, (), why="not a question")
         started = time.monotonic()
-        limit = max(_FEWEST_EXCERPTS, budget // _SHORTEST_EXCERPT)
+        limit = max(_MIN_EXCERPTS, budget // _SHORTEST_EXCERPT)
         search = self.search_context.search_options(limit, options)
         outcome = self._search_message(about, search)
         why = f"refers to what was before: {referring!r}" if auto and referring else ""
@@ -442,8 +442,8 @@ def _context_hits(outcome: SearchOutcome, relevance: Relevance, *, auto: bool) -
 
     if relevance.is_far or (auto and not relevance.is_near):
         return ()
-    hits = outcome.hits[:_MOST_UNASKED] if auto else outcome.hits
+    hits = outcome.hits[:_MAX_UNASKED] if auto else outcome.hits
     if relevance.is_near:
-        hits = tuple(hit for hit in hits if hit.relevance >= _LEAST_SHOWN)
+        hits = tuple(hit for hit in hits if hit.relevance >= _MIN_SHOWN)
     # BM25 has taken the length into account already.
     return hits if outcome.mode == "keyword" else budget_order(hits)

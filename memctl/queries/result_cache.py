@@ -20,7 +20,7 @@ from memctl.store.ledger.log_repositories import QueryDetail
 if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
 
-_MOST_RESULTS = 50
+_MAX_RESULTS = 50
 """Results that are kept, the latest ones."""
 _ANSWERING_PACKAGES = ("memctl.queries", "memctl.search", "memctl.understanding", "memctl.language")
 """Whose code decides what a question is given."""
@@ -79,7 +79,7 @@ class ResultCache(Struct, frozen=True, dict=True):
         known[self._key_of(question, options)] = CachedResult(
             began, _first_end(snapshot, began), replace(result, question=""), detail, is_answered
         )
-        latest = sorted(known.items(), key=lambda item: item[1].at)[-_MOST_RESULTS:]
+        latest = sorted(known.items(), key=lambda item: item[1].at)[-_MAX_RESULTS:]
         snapshot.derived.write("results", name, msgpack.encode(dict(latest)))
 
     def _results(self, options: QueryOptions) -> dict[str, CachedResult]:

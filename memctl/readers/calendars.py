@@ -21,7 +21,7 @@ from memctl.records import SourceText, Unit
 
 _WANTED = ("VEVENT", "VTODO", "VJOURNAL")
 _KINDS = {"VEVENT": "event", "VTODO": "task", "VJOURNAL": "journal entry"}
-_MOST_DATES = 10
+_MAX_DATES = 10
 """At most this many exceptions of a recurrence are named."""
 
 Moment = date | datetime
@@ -210,7 +210,17 @@ _DAYS = {
 }  # fmt: skip
 _ORDINALS = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fifth", "-1": "last",
              "-2": "last but one"}  # fmt: skip
-_SAID = ("FREQ", "INTERVAL", "BYDAY", "BYMONTHDAY", "BYMONTH", "BYSETPOS", "COUNT", "UNTIL", "WKST")
+_RULE_PARTS = (
+    "FREQ",
+    "INTERVAL",
+    "BYDAY",
+    "BYMONTHDAY",
+    "BYMONTH",
+    "BYSETPOS",
+    "COUNT",
+    "UNTIL",
+    "WKST",
+)
 
 
 def _recurrence(event: Component) -> str:
@@ -245,7 +255,7 @@ def _rule(rule: str) -> str:
     if "UNTIL" in parts:
         until = _moment(Property("UNTIL", parts["UNTIL"]))
         text += f", until {_day(until)}" if until else ""
-    rest = [f"{name}={value}" for name, value in parts.items() if name and name not in _SAID]
+    rest = [f"{name}={value}" for name, value in parts.items() if name and name not in _RULE_PARTS]
     return f"{text} ({'; '.join(rest)})" if rest else text
 
 
@@ -270,7 +280,7 @@ def _days(property_: Property) -> list[str]:
     return [_day(moment) for moment in found if moment]
 
 
-def _list_items(items: list[str], most: int = _MOST_DATES) -> str:
+def _list_items(items: list[str], most: int = _MAX_DATES) -> str:
     shown = items[:most]
     rest = len(items) - len(shown)
     shown += [f"{rest} more"] if rest else []

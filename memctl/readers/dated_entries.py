@@ -50,8 +50,8 @@ _NAMES_OF_DIARIES = {
 _YEAR = re.compile(r"(?<![\w.])(?<!\d-)(?:19|20)\d\d(?!\w|-\d|\.\d)")
 _LONGEST_KEPT = timedelta(days=15 * 365)
 """Before a file was written, the earliest year in its title that may be that of its entries."""
-_FEWEST_ENTRIES, _FEWEST_OF_MONTH = 2, 5
-_LEAST_IN_ORDER = 0.8
+_MIN_ENTRIES, _MIN_OF_MONTH = 2, 5
+_MIN_IN_ORDER = 0.8
 """Of the lines below a month that begin with a number, if they are its days."""
 _MAX_PAUSE_BEFORE_WRITING = timedelta(days=60)
 """A list of days is one of what happened, not of what is to come, if the newest is so recent."""
@@ -186,7 +186,7 @@ def _end_of_year(text: SourceText, name: str) -> datetime | None:
 
 def _days_of(entries: Sequence[_Entry], written_on: date) -> list[date]:
     """Return the days of entries that go back in time from one end to the other; else none."""
-    if len(entries) < _FEWEST_ENTRIES:
+    if len(entries) < _MIN_ENTRIES:
         return []
     newest_last = _in_order(entries, written_on)
     newest_first = _in_order(entries[::-1], written_on)[::-1]
@@ -279,10 +279,10 @@ def _days_of_month(entries: Sequence[_Entry], written_on: date) -> list[tuple[_E
     for entry in outer:
         if not kept or entry.day > kept[-1].day:
             kept.append(entry)
-    if len(kept) < max(_FEWEST_OF_MONTH, _LEAST_IN_ORDER * len(outer)):
+    if len(kept) < max(_MIN_OF_MONTH, _MIN_IN_ORDER * len(outer)):
         return []
     year = kept[0].year
-    has_weekdays = sum(entry.weekday is not None for entry in kept) >= _FEWEST_ENTRIES
+    has_weekdays = sum(entry.weekday is not None for entry in kept) >= _MIN_ENTRIES
     back = _LONGEST_KEPT.days // 365 if has_weekdays else 1
     for each in (year,) if year else range(written_on.year, written_on.year - back - 1, -1):
         days = [day for entry in kept if (day := _day_in(entry, each))]

@@ -306,7 +306,7 @@ _UNSUPPORTED_SIGNATURES: tuple[tuple[bytes, str], ...] = (
 )
 
 _QUICKTIME_ATOMS = (b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot")
-_STILL_BRANDS = (b"heic", b"heix", b"heif", b"mif1", b"msf1", b"avif", b"avis", b"hevc")
+_IMAGE_BRANDS = (b"heic", b"heix", b"heif", b"mif1", b"msf1", b"avif", b"avis", b"hevc")
 
 
 def media_type_by_magic(head: bytes) -> MediaType:
@@ -325,7 +325,7 @@ def _base_media(head: bytes) -> MediaType:
     """The ISO base media family: MP4, M4A, QuickTime."""
     if head[4:8] == b"ftyp":
         brand = head[8:12]
-        if brand in _STILL_BRANDS:
+        if brand in _IMAGE_BRANDS:
             return ""
         if brand == b"qt  ":
             return "video/quicktime"

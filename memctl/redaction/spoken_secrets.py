@@ -23,7 +23,7 @@ _QUOTED_OR_NOT = r"""
       | (?<=“) [^”\n]{4,80} (?=”)
       | [^\s"'`“”]{3,200} [^\s"'`“”.,;:!?)\]]
     )"""
-_SAID = lazy_regex(
+_SPOKEN = lazy_regex(
     rf"""(?ix)
     (
         \b(?:(?P<key>{_KEYS})|{_PASSWORDS})
@@ -41,7 +41,7 @@ _CHANGED = lazy_regex(
     )
     {_QUOTED_OR_NOT}"""
 )
-_ORDINARY = lazy_regex(
+_ORDINARY_WORD = lazy_regex(
     r"""(?ix)
     ^(?:
         \d+[-–]?[a-z]+ | (?-i:[A-Z]+)[-–]?\d{1,5}      # 8-character, 2nd; SHA-256, ISO27001
@@ -133,9 +133,9 @@ def _is_spoken_secret(match: re.Match[str]) -> bool:
     value = secret_text(match)
     if match[1][-1] in "\"'`“" and " " in value:
         return bool(re.search(r"\d", value))
-    if _ORDINARY.match(value):
+    if _ORDINARY_WORD.match(value):
         return value.isdigit() and len(value) >= 6
-    if match.re is _SAID and match["key"]:
+    if match.re is _SPOKEN and match["key"]:
         return bool(re.fullmatch(r"(?=.*\d)(?=.*[^\W\d_])\S{12,}", value))
     return bool(_MIXED.fullmatch(value)) and len(value) >= 6
 
@@ -162,7 +162,7 @@ _TRIGGERS = ("pass", "pw", "kennwort", "contrase", "secret", "token", "key")
 SPOKEN = (
     Rule(
         _TRIGGERS,
-        _SAID,
+        _SPOKEN,
         _label_starts,
         _is_spoken_secret,
     ),

@@ -33,10 +33,10 @@ OPEN_PATHS: Final = frozenset(("/health", "/login"))
 """What needs no token."""
 _STATIC: Final = "/static/"
 """Below it are the files of the page, which are the same for everybody."""
-MOST_BODY_BYTES: Final = 64 << 20
+MAX_BODY_BYTES: Final = 64 << 20
 SHORTEST_TOKEN: Final = 32
 _LOGIN_SECONDS: Final = 3600.0
-_MOST_SESSIONS: Final = 100
+_MAX_SESSIONS: Final = 100
 _SAFE_METHODS: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 _ORIGIN_PORTS: Final = {"http": 80, "https": 443}
 """The schemes that a page can have, with the port that is not said."""
@@ -130,7 +130,7 @@ class Logins:
             return None
         session = secrets.token_urlsafe(32)
         self._sessions[session] = None
-        while len(self._sessions) > _MOST_SESSIONS:
+        while len(self._sessions) > _MAX_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
         return session
 
@@ -146,7 +146,7 @@ class AccessRules(Struct, frozen=True):
     host: str = "127.0.0.1"
     """Where the server listens."""
     allow_origins: tuple[str, ...] = ()
-    most_body_bytes: int = MOST_BODY_BYTES
+    most_body_bytes: int = MAX_BODY_BYTES
     body_seconds: float = 30.0
     """How long each piece of a body may take."""
     logins: Logins = field(default_factory=Logins)

@@ -51,7 +51,7 @@ _MOST = 500
 _KBS = "Knowledge bases to ask; by default all that are always on."
 _LIMIT = "At most this many."
 _OFFSET = "How many to skip."
-_FARTHEST = 1_000_000_000
+_MAX_OFFSET = 1_000_000_000
 _JOB_NUMBER = re.compile(r"[0-9]{1,18}")
 
 
@@ -116,14 +116,14 @@ class PageParameters(Struct, frozen=True, kw_only=True):
     """Which rows of a listing."""
 
     limit: Annotated[int, Rule(_LIMIT, low=1, high=_MOST)] = 50
-    offset: Annotated[int, Rule(_OFFSET, low=0, high=_FARTHEST)] = 0
+    offset: Annotated[int, Rule(_OFFSET, low=0, high=_MAX_OFFSET)] = 0
 
 
 class FilteredPage(FilterParameters, frozen=True, kw_only=True):
     """Which rows of a listing that is limited."""
 
     limit: Annotated[int, Rule(_LIMIT, low=1, high=_MOST)] = 50
-    offset: Annotated[int, Rule(_OFFSET, low=0, high=_FARTHEST)] = 0
+    offset: Annotated[int, Rule(_OFFSET, low=0, high=_MAX_OFFSET)] = 0
 
 
 class MemoryPage(FilteredPage, frozen=True, kw_only=True):

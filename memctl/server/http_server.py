@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from memctl.server.web.open_tabs import OpenTabs
 
 FOLDER = "serve"
-_MOST_CONNECTIONS = 600
+_MAX_CONNECTIONS = 600
 _HEADER_SECONDS = 10.0
 _KEEP_ALIVE_SECONDS = 15
 _LOGIN_SECONDS = 10.0
@@ -204,7 +204,7 @@ def _config(app: Any) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=_MOST_CONNECTIONS,
+        limit_concurrency=_MAX_CONNECTIONS,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
     )
 

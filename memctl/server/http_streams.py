@@ -58,7 +58,7 @@ _KEEP_ALIVE_POLLS = 30
 _EVENT_ID = re.compile(r"[0-9]{1,18}")
 _CURSOR = re.compile(r"[0-9]{1,18}\.[0-9]{1,18}\.[0-9]{1,17}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MOST_EVENTS = 500
+_MAX_EVENTS = 500
 
 
 def stream_routes() -> Sequence[BaseRoute]:
@@ -270,16 +270,16 @@ def _events_after(context: OperationContext, place: _Cursor) -> Iterator[_Sent]:
     ledger = base.store.ledger
     readable = {pool.pool_id for pool in base.pools.acting_as().list()}
     writes = [each for each in ledger.pools.events.after(place.pools) if each.pool_id in readable]
-    for each in writes[:_MOST_EVENTS]:
+    for each in writes[:_MAX_EVENTS]:
         place = replace(place, pools=each.id)
         yield place, to_plain(event_row(base.name, each))
     if context.identity.user is not None or context.allowed_tools is not None:
         return
-    for number, entry in ledger.provenance.after(place.files, _MOST_EVENTS):
+    for number, entry in ledger.provenance.after(place.files, _MAX_EVENTS):
         place = replace(place, files=number)
         if _is_open(context, base, entry.document_id):
             yield place, to_plain(_file_row(base.name, entry))
-    for job in ledger.jobs.finished_after(place.jobs, _MOST_EVENTS):
+    for job in ledger.jobs.finished_after(place.jobs, _MAX_EVENTS):
         place = replace(place, jobs=job.finished_at)
         yield place, to_plain(_job_row(base.name, job))
 

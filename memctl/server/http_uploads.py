@@ -27,7 +27,7 @@ from memctl.files import atomic_write, make_folder
 from memctl.literals import DocType
 from memctl.operations.operation_context import OperationContext
 from memctl.records import IngestReport, Progress
-from memctl.server.http_access import MOST_BODY_BYTES
+from memctl.server.http_access import MAX_BODY_BYTES
 from memctl.server.http_calls import (
     Caller,
     caller_of,
@@ -136,7 +136,7 @@ async def receive(request: Request, kb: str) -> Upload:
 async def _receive_form(request: Request, job_id: str, folder: Path) -> Upload:
     try:
         form: FormData
-        async with request.form(max_files=1, max_part_size=MOST_BODY_BYTES) as form:
+        async with request.form(max_files=1, max_part_size=MAX_BODY_BYTES) as form:
             arguments, name = _strings(form.multi_items()), ""
             upload = form.get("file")
             if isinstance(upload, UploadFile):

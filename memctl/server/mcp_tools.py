@@ -25,7 +25,7 @@ from memctl.operations.finding import (
     recall_text,
     search_knowledge_base,
 )
-from memctl.operations.lookup import MOST_CHARACTERS, OpenParameters, look_at_sessions, open_item
+from memctl.operations.lookup import MAX_CHARACTERS, OpenParameters, look_at_sessions, open_item
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.parameters import JsonObject, parameter_schema, result_schema
 from memctl.operations.registry import OPERATIONS, Operation, find_operation
@@ -291,10 +291,10 @@ class FetchedDocument(Struct, frozen=True):
 
 def _fetch(context: OperationContext, parameters: FetchParameters) -> FetchedDocument:
     """Return the document that a passage is from; a memory without one stands for itself."""
-    item = open_item(context, OpenParameters(id=parameters.id, max_chars=MOST_CHARACTERS))
+    item = open_item(context, OpenParameters(id=parameters.id, max_chars=MAX_CHARACTERS))
     of = item.metadata.get("document_id")
     if of is not None:
-        item = open_item(context, OpenParameters(id=of, max_chars=MOST_CHARACTERS))
+        item = open_item(context, OpenParameters(id=of, max_chars=MAX_CHARACTERS))
     kind = "memory" if item.id.startswith(("m_", "i_")) else "document"
     url = f"memctl://kb/{quote(item.kb, '')}/{kind}/{quote(item.id, '')}"
     return FetchedDocument(item.id, item.title, item.text, url, item.metadata)

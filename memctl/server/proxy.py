@@ -39,7 +39,7 @@ MEMORY_HEADER = "x-memctl-memory"
 _PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings")
 _WAIT_SECONDS = 0.15
 """A request waits for memory at most this long."""
-_MOST_REPLY_BYTES = 4 << 20
+_MAX_REPLY_BYTES = 4 << 20
 """Of a reply that is remembered; a longer one passes through, and is not."""
 _TIMEOUT = httpx.Timeout(600.0, connect=10.0)
 _HOP_BY_HOP = frozenset(
@@ -48,9 +48,9 @@ _HOP_BY_HOP = frozenset(
 )  # fmt: skip
 """Headers of one connection alone; the length is that of what is sent on."""
 _OWN = frozenset((TOKEN_HEADER, "x-memctl-user", "x-memctl-agent", "x-memctl-session", "cookie"))
-_NOT_PASSED = frozenset(("set-cookie", "content-security-policy", "x-content-type-options"))
+_DROPPED_HEADERS = frozenset(("set-cookie", "content-security-policy", "x-content-type-options"))
 """Headers of replies that would mean something to a browser that is logged in here."""
-_NEVER_A_PAGE = (
+_SANDBOX_HEADERS = (
     (b"content-security-policy", b"sandbox; default-src 'none'"),
     (b"x-content-type-options", b"nosniff"),
 )
@@ -148,7 +148,7 @@ class Proxy:
         headers = [
             (name, value)
             for name, value in reply.headers.raw
-            if name.lower().decode("latin-1") not in _HOP_BY_HOP | _NOT_PASSED
+            if name.lower().decode("latin-1") not in _HOP_BY_HOP | _DROPPED_HEADERS
         ]
         response = StreamingResponse(
             self._pass_on(reply, exchange),
@@ -157,7 +157,7 @@ class Proxy:
         )
         response.raw_headers = [
             *headers,
-            *_NEVER_A_PAGE,
+            *_SANDBOX_HEADERS,
             (MEMORY_HEADER.encode("latin-1"), outcome.encode("latin-1")),
         ]
         return response
@@ -182,7 +182,7 @@ class Proxy:
             async for piece in reply.aiter_raw():
                 if exchange.user_turn is not None and exchange.is_whole:
                     exchange.reply += piece
-                    exchange.is_whole = len(exchange.reply) <= _MOST_REPLY_BYTES
+                    exchange.is_whole = len(exchange.reply) <= _MAX_REPLY_BYTES
                 yield piece
 
     # --- memory -----------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ def _reply_text(exchange: _Exchange, headers: Mapping[str, str]) -> str:
         return ""
     if encoding == "gzip":
         try:
-            data = zlib.decompressobj(_GZIP).decompress(data, _MOST_REPLY_BYTES)
+            data = zlib.decompressobj(_GZIP).decompress(data, _MAX_REPLY_BYTES)
         except zlib.error:
             return ""
     if "event-stream" in headers.get("content-type", ""):

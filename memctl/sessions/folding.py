@@ -60,12 +60,12 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
 
 CONVERSATION: DocType = "conversation"
-MOST_WHILE_READING = 2_000
+MAX_WHILE_READING = 2_000
 """A reader takes over at most this many turns; more are being imported."""
 PART_TURNS = 64
 PART_CHARS = 60_000
 """One part of a document has at most this many turns, or this much text."""
-_AT_ONCE = 20_000
+_TURNS_PER_BATCH = 20_000
 """Turns held in memory at a time."""
 _ATTEMPTS = 5
 _WRITER_SECONDS, _PAUSE = 3.0, 0.05
@@ -121,7 +121,7 @@ class Folding(Struct, frozen=True):
         if not turns.has_pending() or not self.store.ledger.is_writable:
             return Folded()
         waiting = turns.count_pending()
-        if waiting > MOST_WHILE_READING:
+        if waiting > MAX_WHILE_READING:
             _log.warning("%d turns are being taken in and not all found yet", waiting)
             return Folded(waiting=waiting)
         if not self._writer_is_gone():
@@ -143,7 +143,7 @@ class Folding(Struct, frozen=True):
             ModelError: A model cannot be had that is to be waited for.
         """
         done, attempts = Folded(), 0
-        while pending := self.store.ledger.turns.pending(_AT_ONCE, key):
+        while pending := self.store.ledger.turns.pending(_TURNS_PER_BATCH, key):
             try:
                 done += self._take_over(pending, progress)
                 attempts = 0

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
 
 BY_USER, BUILTIN = "user", "builtin"
-_MOST_LINES = 8
+_MAX_LINES = 8
 _LONGEST_LINE = 300
 _LONGEST_SUMMARY = 1_200
 _LAST_TURNS = 6
@@ -228,6 +228,6 @@ def _lines(value: str, rows: Iterable[Row]) -> str:
     lines = dict.fromkeys(line.strip() for line in value.splitlines() if line.strip())
     for row in rows:
         said = " ".join(bare_turn(row["text"]).split())[:_LONGEST_LINE]
-        if len(lines) < _MOST_LINES + len(value.splitlines()):
+        if len(lines) < _MAX_LINES + len(value.splitlines()):
             lines.setdefault(said)
     return "\n".join(lines)

@@ -42,15 +42,15 @@ SAME_TRIGGER = 0.6
 _SAME_INSTRUCTION = 0.6
 """Share of words that an instruction and its opposite have in common."""
 _USES_DAYS = 30
-_MOST_INSTRUCTIONS = 200
+_MAX_INSTRUCTIONS = 200
 _IN_USE: tuple[SkillStatus, ...] = ("draft", "active")
 _SCAN = "scan"
 _REPAIR = "repair"
 _SENTENCES = re.compile(r"[^.!?\n]+")
-_DONT = re.compile(
+_NEGATIVE = re.compile(
     r"\b(?:never|must not|mustn't|do not|don't|should not|shouldn't|may not|avoid)\b", re.IGNORECASE
 )
-_DO = re.compile(r"\b(?:always|must|should|make sure|be sure|ensure)\b", re.IGNORECASE)
+_POSITIVE = re.compile(r"\b(?:always|must|should|make sure|be sure|ensure)\b", re.IGNORECASE)
 
 
 class ConflictScan(Struct, frozen=True):
@@ -463,14 +463,14 @@ def _instructions(text: str) -> tuple[_Instructions, _Instructions]:
     refused: _Instructions = []
     for match in _SENTENCES.finditer(text):
         sentence = " ".join(match[0].strip(" \t-*#>").split())
-        if _DONT.search(sentence):
-            target, rest = refused, _DONT.sub(" ", sentence)
-        elif _DO.search(sentence):
-            target, rest = wanted, _DO.sub(" ", sentence)
+        if _NEGATIVE.search(sentence):
+            target, rest = refused, _NEGATIVE.sub(" ", sentence)
+        elif _POSITIVE.search(sentence):
+            target, rest = wanted, _POSITIVE.sub(" ", sentence)
         else:
             continue
         words = frozenset(terms(rest))
-        if words and len(target) < _MOST_INSTRUCTIONS:
+        if words and len(target) < _MAX_INSTRUCTIONS:
             target.append((sentence, words))
     return wanted, refused
 

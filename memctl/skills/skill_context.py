@@ -23,7 +23,7 @@ from memctl.store.ledger.skill_repositories import Skill, SkillConflict, SkillUs
 DEFAULT_BUDGET = 4_000
 _DEPENDENCY_SHARE = 0.25
 _OUTCOME_SHARE = 0.15
-_MOST_OUTCOMES = 5
+_MAX_OUTCOMES = 5
 _NEAREST = 8
 SERVED_STATUS = "active"
 
@@ -97,7 +97,7 @@ def skill_context(
     add("Cannot be had", needed.missing, 1.0)
     add("Open conflicts", [each.explanation for each in conflicts], 1.0)
     outcomes = [_outcome(use) for use in skills.uses(skill.skill_id, 50) if use.note]
-    add("Earlier outcomes", outcomes[:_MOST_OUTCOMES], _OUTCOME_SHARE)
+    add("Earlier outcomes", outcomes[:_MAX_OUTCOMES], _OUTCOME_SHARE)
     if task:
         near = _relevant(memories(f"{task} {skill.name}", _NEAREST), f"{task} {skill.name}")
         add("What is known", [_hit_line(hit) for hit in near], 1.0)

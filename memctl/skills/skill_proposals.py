@@ -39,16 +39,16 @@ from memctl.store.ledger.skill_repositories import Skill, SkillProposal, SkillRe
 
 EXPIRES_AFTER = timedelta(days=14)
 NEAREST = 5
-LEAST_NOTES = 3
+MIN_NOTES = 3
 """With this many notes of uses, a version is worth proposing."""
-_MOST_NOTES = 20
+_MAX_NOTES = 20
 _FREQUENT_WORDS = 6
 _LONGEST_TOPIC = 500
-_ALIKE = 0.6
+_SIMILAR_RELEVANCE = 0.6
 """Relevance from which a skill that is there makes another one less needed."""
 _NEAR = 0.4
 """Relevance from which a draft names a skill that is there."""
-_MOST_STATEMENTS = 12
+_MAX_STATEMENTS = 12
 _LONGEST_NAME = 120
 _LONGEST_STATEMENT = 300
 _OPEN: tuple[ProposalStatus, ...] = ("draft", "submitted", "under_review", "approved")
@@ -159,7 +159,7 @@ class SkillProposals:
         summary = one_line(clean(description)) or _description(task, known)
         inferred, fit = infer_category(named, f"{asked} {summary}")
         confidence = 0.2 + 0.1 * len(hits) + (0.3 if category else 0.3 * fit)
-        if alike and alike[0].relevance >= _ALIKE:
+        if alike and alike[0].relevance >= _SIMILAR_RELEVANCE:
             confidence /= 2
         needed = stored_requirements(requires)
         made = SkillProposal(
@@ -411,8 +411,8 @@ class SkillProposals:
             for use in reversed(self._stored.uses.of(skill.skill_id))
             if use.note.strip() and use.at > since and use.user_id in (None, self._skills.user)
         )
-        kept = tuple(notes)[-_MOST_NOTES:]
-        if len(kept) < LEAST_NOTES:
+        kept = tuple(notes)[-_MAX_NOTES:]
+        if len(kept) < MIN_NOTES:
             return None
         if dry_run:
             return LearnedVersion(skill.skill_id, skill.slug, None, kept)
@@ -485,7 +485,7 @@ def _statements(hits: Iterable[Hit], topic: str) -> list[_Statement]:
             if shared or said.is_step or follows_step:
                 found.setdefault(sentence.casefold(), said)
             follows_step = said.is_step
-    return list(found.values())[:_MOST_STATEMENTS]
+    return list(found.values())[:_MAX_STATEMENTS]
 
 
 def _task(topic: str) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from memctl.store.ledger.ledger import Ledger
 
 _NAME_WEIGHT = 2.0
-_LEAST_RELEVANCE = 0.15
+_MIN_RELEVANCE = 0.15
 _HEALTH_SHARE = 0.3
 """How much of a skill's rank its health decides."""
 
@@ -65,7 +65,7 @@ class SkillMatcher:
         found = []
         for view, near, said in zip(views, meaning, words, strict=True):
             relevance = 0.5 * max(0.0, near) + 0.5 * said
-            if relevance >= _LEAST_RELEVANCE:
+            if relevance >= _MIN_RELEVANCE:
                 score = relevance * (1 - _HEALTH_SHARE + _HEALTH_SHARE * view.health)
                 found.append((score, relevance, view))
         found.sort(key=lambda each: (-each[0], each[2].slug, each[2].skill_id))

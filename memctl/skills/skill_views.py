@@ -373,11 +373,11 @@ NEUTRAL_USES = 3
 """Uses, half of them successful, that are assumed before the first."""
 RECENCY_DAYS = 30.0
 """After this many days without use, half of the recency is left."""
-FADING, FADING_DAYS, LEAST_EFFECTIVENESS = 0.9, 30, 0.1
+FADING, FADING_DAYS, MIN_EFFECTIVENESS = 0.9, 30, 0.1
 CLEAR_DIFFERENCE = 0.05
 """A difference that chance gives less often than this counts as one."""
 _DAY = 86_400
-_MOST_CONFLICTS = 8
+_MAX_CONFLICTS = 8
 
 
 def success_share(successes: int, failures: int) -> float:
@@ -389,7 +389,7 @@ def effectiveness(successes: int, failures: int, last_use: datetime, now: dateti
     """Return the share of successes, less a tenth for each 30 days without use; at least 0.1."""
     share = success_share(successes, failures)
     periods = max(0, (now - last_use).days // FADING_DAYS)
-    return min(share, max(LEAST_EFFECTIVENESS, share * math.pow(FADING, periods)))
+    return min(share, max(MIN_EFFECTIVENESS, share * math.pow(FADING, periods)))
 
 
 def health(
@@ -405,11 +405,11 @@ def health(
         now: The present instant.
     """
     days = max(0.0, (now - last_use).total_seconds() / _DAY)
-    weight = min(sum(SEVERITY_WEIGHTS[each] for each in severities), _MOST_CONFLICTS)
+    weight = min(sum(SEVERITY_WEIGHTS[each] for each in severities), _MAX_CONFLICTS)
     return (
         0.5 * success_share(successes, failures)
         + 0.3 * math.pow(0.5, days / RECENCY_DAYS)
-        + 0.2 * (1 - weight / _MOST_CONFLICTS)
+        + 0.2 * (1 - weight / _MAX_CONFLICTS)
     )
 
 

@@ -57,11 +57,11 @@ if TYPE_CHECKING:
     from lance import LanceDataset
 
 
-_WITNESSES: dict[TableName, tuple[TableName, str, str]] = {}
+_RELATED_TABLE: dict[TableName, tuple[TableName, str, str]] = {}
 for _table in DECLARATIONS.values():
     for _owner in (each for each in _table.references if each.is_owner):
-        _WITNESSES[_table.name] = (_owner.to[0], "id", _owner.column)
-        _WITNESSES[_owner.to[0]] = (_table.name, _owner.column, "id")
+        _RELATED_TABLE[_table.name] = (_owner.to[0], "id", _owner.column)
+        _RELATED_TABLE[_owner.to[0]] = (_table.name, _owner.column, "id")
 """What knows of the rows of a table: another one, by which column, and by which of its own."""
 FILES_UNKNOWN = "files_unknown"
 """Set in a ledger that was made anew until its table of inbox files has been, too."""
@@ -318,9 +318,9 @@ def _not_deleted(verifier: Verifier, table: TableName, head: Mapping[TableName, 
         """Believe every row."""
         return batch["id"].is_valid()
 
-    if table not in _WITNESSES:
+    if table not in _RELATED_TABLE:
         return all_are
-    other, named, own = _WITNESSES[table]
+    other, named, own = _RELATED_TABLE[table]
     version = head.get(other)
     if version is None or not _is_readable(verifier, other, version):
         return all_are

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 ROUTED = "routed"
 """The method of memories that were written by key."""
 LONG_TERM_IMPORTANCE = 0.7
-MOST_ENTRIES = 1_000
+MAX_ENTRIES = 1_000
 """At most this many short-term entries, the newest, take part in a search."""
 SOON = timedelta(hours=1)
 _SEARCHED: tuple[Tier, ...] = ("long_term", "short_term", "shared")
@@ -328,7 +328,7 @@ class Router:
             *(self._namespace, self._agent),
             now=self._parts.clock(),
         )
-        newest = sorted(found, key=lambda each: each.written_at, reverse=True)[:MOST_ENTRIES]
+        newest = sorted(found, key=lambda each: each.written_at, reverse=True)[:MAX_ENTRIES]
         for entry in newest:
             if text := text_of(entry.memory_value).strip():
                 yield TierHit(0, "short_term", 0.0, entry.memory_key, text, entry.session_id)

@@ -24,10 +24,10 @@ from memctl.paths import os_error_reason
 if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
 
-_AGAIN_SECONDS = 300.0
+_RETRY_SECONDS = 300.0
 """How long after the system has refused watches it is asked again."""
 _EXHAUSTED = frozenset([errno.ENOSPC, errno.EMFILE, errno.ENOMEM])
-_UNHEARD = logging.NullHandler()
+_NULL_HANDLER = logging.NullHandler()
 
 
 class Wake:
@@ -81,7 +81,7 @@ class FileEvents:
         if wanted != self._folders or is_due:
             self.stop()
             self._folders = wanted
-            self._again_at = self._monotonic() + _AGAIN_SECONDS
+            self._again_at = self._monotonic() + _RETRY_SECONDS
             self._start(wanted)
 
     def stop(self) -> None:
@@ -97,7 +97,7 @@ class FileEvents:
 
         # watchdog 7.1 logs an error for each event that comes while it stops, and Python prints
         # what no handler takes.
-        logging.getLogger("watchdog").addHandler(_UNHEARD)
+        logging.getLogger("watchdog").addHandler(_NULL_HANDLER)
         wake = self._wake
 
         class Ringing(FileSystemEventHandler):

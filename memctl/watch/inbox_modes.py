@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _HOPELESS_ERRNOS = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO])
 
-_WRITTEN_TO = "it was written to while it was taken in"
+_WRITTEN_MEANWHILE = "it was written to while it was taken in"
 
 
 class MoveMode(Struct):
@@ -139,7 +139,7 @@ class MoveMode(Struct):
         results: list[ClaimResult] = []
         for claimed, outcome in outcomes:
             if outcome.error == CHANGED or claimed.has_changed:  # let it settle once more
-                why = outcome.reason if outcome.error == CHANGED else _WRITTEN_TO
+                why = outcome.reason if outcome.error == CHANGED else _WRITTEN_MEANWHILE
                 self.claims.note_try(why, [claimed])
                 self.claims.put_back(claimed)
                 self.reporter.say("put_back", claimed.source, why)

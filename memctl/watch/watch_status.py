@@ -15,7 +15,7 @@ from memctl.ingest.discovery.inbox_scan import InboxFile, excluded_folders, scan
 from memctl.ingest.discovery.sources import printable
 from memctl.locking import is_locked
 from memctl.records import SkipReason
-from memctl.schema.table_names import CONSOLIDATION, FORGET, WAITS_FOR, WORKS_ON
+from memctl.schema.table_names import CONSOLIDATION, FORGET, WAITS_FOR, WATCH_PROGRESS
 from memctl.store.ledger.work_repositories import ACCESS
 from memctl.store.locks import is_watched
 from memctl.watch.inbox_scanner import scan_obstacle
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
 
 _MISSED = frozenset(["unfinished", "link", "pipe", "socket", "device", "other"])
-LEAST_FREE_BYTES = 1 << 20
+MIN_FREE_BYTES = 1 << 20
 """With less than that a disk counts as full."""
 
 
@@ -102,7 +102,7 @@ def _progress_text(base: KnowledgeBase, daemon: int | None, writer: int | None) 
     """How far a file is, where the daemon is writing now; what a killed one said counts no more."""
     if daemon is None or daemon != writer:
         return ""
-    return base.store.ledger.meta(WORKS_ON) or ""
+    return base.store.ledger.meta(WATCH_PROGRESS) or ""
 
 
 def _cut_off(base: KnowledgeBase) -> int:
@@ -124,7 +124,7 @@ def _problems(base: KnowledgeBase, *, alive: bool) -> Iterator[str]:
         ledger.require_writable()
     except KnowledgeBaseUnavailable as error:
         yield error.message
-    if shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
+    if shutil.disk_usage(folder).free < MIN_FREE_BYTES:
         yield f"no space is left on the disk of {printable(folder)}"
     for inbox in base.settings.inboxes:
         if why := scan_obstacle(inbox.path, ledger):

@@ -17,7 +17,7 @@ from damaged import manifests
 from memctl.doctor import folder_checks, row_checks
 from memctl.doctor.doctor import CONTENT_CHECKS, FOLDER_CHECKS, LEDGER_CHECK, Doctor
 from memctl.doctor.findings import Finding
-from memctl.doctor.folder_checks import LEAST_FREE
+from memctl.doctor.folder_checks import MIN_FREE
 from memctl.home import Home
 from memctl.instants import utc_now
 from memctl.schema.arrow_tables import memory_rows, vector_array
@@ -313,7 +313,7 @@ def test_too_little_room_on_the_disk_is_told(
     home: Home, doctor: Doctor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = shutil.disk_usage(home.config.home)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=LEAST_FREE - 1))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=MIN_FREE - 1))
     finding = only(examined(doctor))
     assert (finding.layer, finding.verdict) == ("disk", "warning")
     assert "upkeep needs up to" in finding.message

@@ -12,7 +12,7 @@ from watched import Place, command, new_place
 
 from memctl.schema.table_names import FORGET
 
-MOST_STEPS = 10_000 if IS_LONG else 2
+MAX_STEPS = 10_000 if IS_LONG else 2
 WRITERS: dict[str, Command] = {
     "memory add": ("memory", "add", "The spare key is with Ida.", *NOTES_KB),
     "ingest": ("ingest", "--text", "Dora Finch sends a letter.", *NOTES_KB),
@@ -48,7 +48,7 @@ def test_a_forget_that_is_killed_at_any_step_is_completed_by_who_writes_next(
     monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0")
     assert len(images) > 3
     first = 0 if IS_LONG else list(WRITERS).index(writer)  # each gets others
-    for image in images[first :: max(1, -(-len(images) // MOST_STEPS))]:
+    for image in images[first :: max(1, -(-len(images) // MAX_STEPS))]:
         put(image.home, home)
         assert command(home, *WRITERS[writer]) == 0, image.step
         with home_at(home).open("notes") as base:

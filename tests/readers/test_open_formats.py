@@ -187,7 +187,7 @@ def test_a_database_is_read_table_by_table_and_left_as_it_was(
     assert source.metadata["tables"] == ["rents"]
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
-    monkeypatch.setattr(sqlite_files, "MOST_ROWS", 1)
+    monkeypatch.setattr(sqlite_files, "MAX_ROWS", 1)
     (source,) = read(path)
     assert source.missing == ("rows of rents beyond the first 1",)
     assert "Rome 1" not in source.text

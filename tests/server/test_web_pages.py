@@ -694,7 +694,7 @@ def test_names_that_belong_together_have_one_colour(
     page = browser.get("/graph?name=Jo Falk")
     check(page)
     assert page.text.count('data-community="2"') == 3
-    monkeypatch.setattr(overview_pages, "_MOST_EDGES", 1)
+    monkeypatch.setattr(overview_pages, "_MAX_EDGES", 1)
     fewer = browser.get("/graph?name=Jo Falk", headers=JSON).json()
     assert (fewer["nodes"], len(fewer["edges"])) == (found["nodes"], 1)
 

@@ -58,12 +58,12 @@ _LEVELS = 10
 """From a term as a heading to those in its definition; HTML has fewer."""
 _LONGEST_LABELLED = 80
 """Characters of what is said of a term in its line."""
-_LEAST_SHOWN = 0.8
+_MIN_SHOWN = 0.8
 """Share of a page's characters that stands as it was typed, where it only shows a text."""
 _SIGNS_OF_CODE = "(){}[]=<>_;|&$\\"
-_MOST_SIGNS = 0.03
+_MAX_SIGNS = 0.03
 """Share of these in a text that people wrote to each other."""
-_FEWEST_WORDS = 4
+_MIN_WORDS = 4
 """In a line of it, on average."""
 _RULER = re.compile(r"^[=\-_~*#+]{3,}[^\S\n]*$", re.MULTILINE)
 _MIN_CHARACTERS = 30
@@ -106,7 +106,7 @@ def page_pieces(page: Page) -> Iterator[Piece]:
     """The content of a page as pieces; one that only shows a plain text is read as that."""
     blocks = content_blocks(page.blocks)
     shown = sum(block.characters for block in blocks if block.kind == "code")
-    if shown > _LEAST_SHOWN * _characters(blocks):
+    if shown > _MIN_SHOWN * _characters(blocks):
         blocks = [_as_text(block) for block in blocks]
     yield from block_pieces(blocks)
 
@@ -116,7 +116,7 @@ def _as_text(block: Block) -> Block:
     text = _RULER.sub("", block.text)
     words, lines = len(text.split()), sum(1 for line in text.split("\n") if line.strip())
     signs = sum(map(_SIGNS_OF_CODE.count, text))
-    is_prose = signs < _MOST_SIGNS * len(text) and words > _FEWEST_WORDS * lines
+    is_prose = signs < _MAX_SIGNS * len(text) and words > _MIN_WORDS * lines
     return replace(block, kind="prose") if is_prose and block.kind == "code" else block
 
 

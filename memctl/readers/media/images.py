@@ -193,7 +193,7 @@ _TAKEN, _DIGITISED, _TAKEN_OFFSET, _USER_COMMENT = 36867, 36868, 36881, 37510
 _LATITUDE_REF, _LATITUDE, _LONGITUDE_REF, _LONGITUDE = 1, 2, 3, 4
 _CHARSETS = {b"ASCII\0\0\0": "ascii", b"UNICODE\0": "utf-16", b"\0\0\0\0\0\0\0\0": "utf-8"}
 _EXIF_DATE = re.compile(r"(\d{4})[:/-](\d\d)[:/-](\d\d)[ T](\d\d:\d\d(?::\d\d)?)")
-_BY_CAMERA = re.compile(
+_CAMERA_TEXT = re.compile(
     r"olympus digital camera|sony dsc|minolta|kodak|dcim[\\/]|digital camera$|^default$"
     r"|^(img|dsc|screenshot)[\w .-]*$",
     re.IGNORECASE,
@@ -282,7 +282,7 @@ def _first(*values: object) -> str:
 def _join(values: tuple[object, ...]) -> str:
     """The different descriptions, without those that no person wrote."""
     texts = dict.fromkeys(filter(None, map(_text, values)))
-    return "\n".join(text for text in texts if not _BY_CAMERA.search(text))
+    return "\n".join(text for text in texts if not _CAMERA_TEXT.search(text))
 
 
 def _camera(make: str, model: str) -> str:

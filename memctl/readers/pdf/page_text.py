@@ -513,7 +513,7 @@ def _is_running(lines: Sequence[Line]) -> bool:
 
 _DISPLAY = 1.2
 """Of the size of running text: headings and names on a title page are larger."""
-_ALIKE = 0.9
+_SIMILAR_SIZE = 0.9
 _TITLE_PAGE = 800
 """Characters; a first page with more has text of its own below its title."""
 _BODY_PAGES = 20
@@ -546,7 +546,7 @@ def title_page_subject(title: str, pages: Sequence[Sequence[Line]]) -> str:
     large = [line for line in first if line.size >= _DISPLAY * body]
     if len(whole) > _TITLE_PAGE and large:
         largest = max(line.size for line in large)
-        large = [line for line in large if line.size >= _ALIKE * largest]
+        large = [line for line in large if line.size >= _SIMILAR_SIZE * largest]
     companies = (line.text for line in first if _COMPANY.fullmatch(line.text))
     named = [line.text for line in large] + [next(companies, ""), _fiscal_year(whole)]
     subject, known = "", title.casefold()

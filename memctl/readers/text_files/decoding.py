@@ -17,7 +17,7 @@ from memctl.readers.reader_errors import check_size
 
 SAMPLE_BYTES = 64 * 1024
 _BLOCK = 1 << 20
-_FEW = 40
+_MIN_STATISTICS_BYTES = 40
 """With fewer bytes than this outside ASCII no statistics can tell legacy encodings apart."""
 
 _MARKS = (
@@ -90,7 +90,7 @@ def _legacy_encoding(sample: bytes) -> str:
     if _mostly_utf8(sample):
         return "utf-8"
     foreign = sum(byte >= 0x80 for byte in sample)
-    if foreign >= _FEW:
+    if foreign >= _MIN_STATISTICS_BYTES:
         from charset_normalizer import from_bytes
 
         best = from_bytes(sample).best()

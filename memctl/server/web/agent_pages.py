@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _LONGEST_VALUE = 4_000
 """Characters of a pool's value on the page; a program gets all of it."""
-_MOST_KEYS = 200
+_MAX_KEYS = 200
 _PROPOSED = ("draft", "submitted", "under_review", "approved")
 
 
@@ -79,7 +79,7 @@ def pool(context: OperationContext, parameters: Asked) -> Page:
     data = own.read(id_).value
     history = sorted(own.history(id_), key=lambda each: each.version, reverse=True)
     state = PoolState(base.name, found, own.statistics(id_), data, history)
-    values = list(map(_shown_value, list(data.items())[:_MOST_KEYS]))
+    values = list(map(_shown_value, list(data.items())[:_MAX_KEYS]))
     shown = {"values": values, "keys_left_out": len(data) - len(values)}
     return Page("pool.html", found.name or found.pool_id, state, shown)
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from memctl.graph.name_index import Node
     from memctl.knowledge_base import KnowledgeBase
 
-_MOST_NODES = 200
-_MOST_EDGES = 3 * _MOST_NODES
-_MOST_HOPS = 3
+_MAX_NODES = 200
+_MAX_EDGES = 3 * _MAX_NODES
+_MAX_HOPS = 3
 _NAMES = 30
 _INSIGHT_ROWS = 20
 _TIMELINE_ROWS = 100
@@ -216,7 +216,7 @@ class GraphPage(Struct, frozen=True):
 def graph(context: OperationContext, parameters: Asked) -> Page:
     """Show names and how they are connected, or what is near one of them."""
     name, words = parameters.text("name"), parameters.text("q")
-    hops = parameters.number("hops", 1, 1, _MOST_HOPS)
+    hops = parameters.number("hops", 1, 1, _MAX_HOPS)
     shown: dict[str, Any] = {
         "fields": {"name": name, "q": words, "hops": hops, "relation": parameters.text("relation")},
         "has_overview": parameters.has("overview"),
@@ -244,7 +244,7 @@ def _neighbourhood(
     context: OperationContext, name: str, hops: int, relation: str | None
 ) -> Neighbourhood:
     base, view, node = find_in_graphs(context, bases_of(context), name)
-    near = view.neighbours(node.id, hops, _MOST_NODES - 1, relation=relation)
+    near = view.neighbours(node.id, hops, _MAX_NODES - 1, relation=relation)
     edges = _edges(view, [node.id, *(each.id for each in near)])
     community = _communities(node.id, edges)
     return Neighbourhood(
@@ -261,7 +261,7 @@ def _neighbourhood(
                 for each in near
             ),
         ),
-        edges=tuple(edges[:_MOST_EDGES]),
+        edges=tuple(edges[:_MAX_EDGES]),
         neighbours=tuple(near),
         relations=_relation_types(view, node),
     )

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 ChoiceT = TypeVar("ChoiceT", bound=str | None)
 PAGE_ROWS = 50
-_MOST_OFFSET = 10**9
+_MAX_OFFSET = 10**9
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
     " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -86,7 +86,7 @@ class Asked(Struct, frozen=True):
             word for each in self.fields.get(name, ()) for word in each.replace(",", " ").split()
         )
 
-    def number(self, name: str, default: int, low: int = 0, high: int = _MOST_OFFSET) -> int:
+    def number(self, name: str, default: int, low: int = 0, high: int = _MAX_OFFSET) -> int:
         """Return a whole number.
 
         Raises:

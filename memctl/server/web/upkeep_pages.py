@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _JOBS = 30
 _COST_DAYS = 60
-_MOST_FILES = 100
+_MAX_FILES = 100
 _RECENT_FILES = 12
 
 
@@ -221,8 +221,8 @@ def _inbox_state(base: KnowledgeBase) -> InboxState:
         kb=base.name,
         folders=tuple(str(each.path) for each in base.settings.inboxes),
         status=watch_status(base),
-        waiting=tuple(name for name, _ in waiting_files(base)[:_MOST_FILES]),
-        failed=tuple(failed_files(base.layout)[:_MOST_FILES]),
+        waiting=tuple(name for name, _ in waiting_files(base)[:_MAX_FILES]),
+        failed=tuple(failed_files(base.layout)[:_MAX_FILES]),
         recent=tuple(
             RecentFile(row["id"], row["title"], row["source"], row["ingested_at"]) for row in rows
         ),

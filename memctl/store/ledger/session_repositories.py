@@ -214,7 +214,7 @@ def _marks(values: Sequence[str]) -> str:
 
 # --- profiles, and what was put into prompts ------------------------------------------------------
 
-MOST_INJECTED = 50_000
+MAX_INJECTED = 50_000
 
 
 class Profile(Struct, frozen=True):
@@ -289,10 +289,10 @@ class InjectedRepository(Repository[InjectedSpan]):
     def note(self, digests: Iterable[str], at: datetime) -> None:
         """Record sentences; what is known already counts as new again."""
         self.write((InjectedSpan(digest, at) for digest in digests), durable=False)
-        if self.count() > MOST_INJECTED:
+        if self.count() > MAX_INJECTED:
             self.delete(
                 "at < (SELECT at FROM injected_spans ORDER BY at DESC LIMIT 1 OFFSET ?)",
-                MOST_INJECTED // 2,
+                MAX_INJECTED // 2,
             )
 
     def times_of(self, digests: Iterable[str]) -> dict[str, datetime]:

@@ -38,9 +38,9 @@ _WORDS = 12
 _TOP_HITS = 100
 _SAME = 0.01
 """The distance of a vector to itself is less, through 16-bit numbers and every index."""
-Going = Mapping["TableName", Collection[str]]
+DoomedRows = Mapping["TableName", Collection[str]]
 """Ids of rows, by their table."""
-_NONE: Going = {}
+_NONE: DoomedRows = {}
 _COLUMNS = ("id", "search_text", VECTOR)
 _HINT = "the tables are as they were; `memctl doctor` looks at them and at their indexes"
 
@@ -51,7 +51,7 @@ def require_found(
     ids: Sequence[str],
     job: str,
     ending: Collection[str] = (),
-    doomed: Going = _NONE,
+    doomed: DoomedRows = _NONE,
 ) -> None:
     """Raise where memories that a job has touched are found no more.
 
@@ -117,7 +117,7 @@ def require_there(
     job: str,
     ending: Collection[str] = (),
     tables: Sequence[TableName] = TABLES,
-    doomed: Going = _NONE,
+    doomed: DoomedRows = _NONE,
 ) -> None:
     """Raise where a row is gone, or a memory has ended, or is to expire, that is not to.
 

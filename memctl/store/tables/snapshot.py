@@ -486,7 +486,7 @@ A_LOOKUP, A_ROW = 1_000, 60
 of 100,000 memories lance 13 finds 200 in 17 ms, and reads all in 120."""
 _DOCUMENTS = "documents"
 """What looking up documents is counted as."""
-_PATIENCE = 2
+_FULL_READ_FACTOR = 2
 """Reading all pays once single rows have cost this many times as much; one question does not."""
 
 
@@ -566,7 +566,10 @@ class CachedSnapshot(Snapshot):
         return self._metadata
 
     def _is_worth_caching(self, column: str) -> bool:
-        return column not in self._cached_columns and self._paid[column] > _PATIENCE * self._count
+        return (
+            column not in self._cached_columns
+            and self._paid[column] > _FULL_READ_FACTOR * self._count
+        )
 
     def _hold(self, columns: Sequence[str]) -> None:
         if columns:

@@ -20,7 +20,7 @@ from memctl.schema.arrow_tables import VECTOR, defaults, repeated, schemas, vect
 from memctl.schema.declarations import DECLARATIONS
 from memctl.schema.migrations import SCHEMA_VERSION, migrations_after, tables_at
 from memctl.schema.table_names import TABLES, TableName
-from memctl.store.ledger.audit_repositories import MOST_OBJECTS
+from memctl.store.ledger.audit_repositories import MAX_OBJECTS
 from memctl.store.ledger.decision_repositories import (
     DELETABLE,
     Deletions,
@@ -156,7 +156,7 @@ class Transaction:
         snapshot = self.snapshot()
         count = snapshot.count(table, where)
         if count:
-            self._count(table, snapshot.scan(table, where, ["id"], limit=MOST_OBJECTS), count)
+            self._count(table, snapshot.scan(table, where, ["id"], limit=MAX_OBJECTS), count)
             with translate_write_errors(self._datasets.uri(table)):
                 self._writable(table).delete(render(where))
         return count
@@ -412,7 +412,7 @@ class Transaction:
     def _count(self, table: TableName, rows: pa.Table, count: int | None = None) -> None:
         """Record for the audit trail how many rows are written, and which the first of them are."""
         before, ids = self._written_ids.get(table, (0, []))
-        more = rows["id"].slice(0, MOST_OBJECTS - len(ids)).to_pylist()
+        more = rows["id"].slice(0, MAX_OBJECTS - len(ids)).to_pylist()
         count = rows.num_rows if count is None else count
         self._written_ids[table] = (before + count, [*ids, *more])
 

@@ -27,7 +27,7 @@ __all__ = ["app"]
 _SHOWN = 20
 """At most this many things are listed on a terminal."""
 _PLURALS = {"memory": "memories"}
-_KNOWN = "documents and memories"
+_ROWS_PLURAL = "documents and memories"
 OtherName = Annotated[
     str, typer.Argument(metavar="OTHER", help="The one that is read; it stays as it is.")
 ]
@@ -148,7 +148,10 @@ def _notes(report: MergeReport) -> list[str]:
     return [
         f"  {text}"
         for number, text in (
-            (report.same, f"{format_count(report.same, 'document or memory', _KNOWN)} in both"),
+            (
+                report.same,
+                f"{format_count(report.same, 'document or memory', _ROWS_PLURAL)} in both",
+            ),
             (
                 report.edited_in_both,
                 f"{format_count(report.edited_in_both, 'thing')} edited in both: the later version"

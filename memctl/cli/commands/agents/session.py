@@ -86,7 +86,7 @@ _LIST = (
     Column("title", "TITLE", lambda text: shortened(text, 40)),
 )
 _SHOWN_TURNS = 20
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 
 
 @command(
@@ -583,7 +583,7 @@ def import_(
             )
         show_report(context, base.name, report, output)
     if report.sessions:
-        names = [one_line(name) for name in report.sessions[:_MOST_NAMED]]
+        names = [one_line(name) for name in report.sessions[:_MAX_NAMED]]
         more = len(report.sessions) - len(names)
         said = ", ".join([*names, *([f"{more:,} more"] if more else [])])
         context.say(f"{'session' if len(report.sessions) == 1 else 'sessions'}: {said}")
@@ -725,6 +725,6 @@ def _find_session(
         if not found:
             raise
         if len(found) > 1:
-            such = ", ".join(each.session_id for _, each in found[:_MOST_NAMED])
+            such = ", ".join(each.session_id for _, each in found[:_MAX_NAMED])
             raise UsageError(f"several sessions begin with {id_!r}", f"such as {such}") from None
         return found[0]

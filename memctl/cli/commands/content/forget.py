@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _Words = list[str] | None
 _COUNTED = {"pool_keys": "key", "pool_versions": "version", "skill_versions": "version"}
 """What is reported of pools and skills as a count, by table."""
-_TRACES = "what logs, earlier versions and snapshots have of it"
+_LEFTOVERS = "what logs, earlier versions and snapshots have of it"
 
 app = typer.Typer()
 
@@ -108,7 +108,7 @@ def forget(
             if dry_run:
                 emit_one(preview, output, lambda: show_forgotten(context, preview))
                 return
-            what = _describe(preview) or _TRACES
+            what = _describe(preview) or _LEFTOVERS
             context.confirm(f"forget in {base.name} for good: {what}?", yes=yes)
         elif snapshots and (known := base.snapshots.list()):
             what = format_count(len(known), "snapshot")
@@ -250,7 +250,7 @@ def show_forgotten(context: CommandContext, report: ForgetReport, what: str = ""
     """Print what was forgotten, or would be: ``what`` was named, and what went with it."""
     out = context.console
     done = "would forget" if report.dry_run else "forgot"
-    nothing = "what was interrupted" if report.completed else _TRACES
+    nothing = "what was interrupted" if report.completed else _LEFTOVERS
     said = ", ".join(filter(None, (what, _describe(report)))) or nothing
     out.print(f"{done} {one_line(said)}", soft_wrap=True)
     values = {

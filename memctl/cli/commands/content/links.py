@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 app = group("links", "Links between documents that lead nowhere, or to several.")
 
-_MOST_SHOWN = 20
+_MAX_SHOWN = 20
 
 
 def _titles(references: Sequence[dict[str, Any]]) -> str:
@@ -238,6 +238,6 @@ def _show_check(context: CommandContext, check: LinkCheck) -> None:
     context.console.print(f"{documents}, {links}: {', '.join(parts)}")
     if check.problems:
         context.console.print()
-        emit(check.problems[:_MOST_SHOWN], _PROBLEMS, "table")
-    if len(check.problems) > _MOST_SHOWN:
-        context.say(f"note: only the first {_MOST_SHOWN} are shown; -o json has all")
+        emit(check.problems[:_MAX_SHOWN], _PROBLEMS, "table")
+    if len(check.problems) > _MAX_SHOWN:
+        context.say(f"note: only the first {_MAX_SHOWN} are shown; -o json has all")

@@ -48,7 +48,7 @@ _OUTCOMES = {
 
 _SHOWN_WHOLE = 3
 """Of this many files of one name everything is shown; more are listed."""
-_LIKE = 3
+_MAX_SIMILAR = 3
 _FILES = (
     Column("kb", "KB"),
     Column("outcome", "OUTCOME"),
@@ -115,7 +115,7 @@ def _unknown_file_error(file: str, bases: KnowledgeBases) -> NothingFound:
     elif os.path.isfile(path):  # noqa: PTH113 - as above
         hint = f"nothing has taken it in: memctl ingest {shlex.quote(name)}"
     elif like:
-        names = " and ".join(map(display_path, list(like)[:_LIKE]))
+        names = " and ".join(map(display_path, list(like)[:_MAX_SIMILAR]))
         hint = f"there is {names}; or name another with -k"
     else:
         hint = "memctl document list shows what there is"
