@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.config import Config
-from memctl.doctor.findings import Check, Examined, Finding, damaged, named
+from memctl.doctor.findings import Check, Examination, Finding, damaged, named
 from memctl.doctor.folder_checks import (
     check_disk,
     check_entry,
@@ -182,7 +182,7 @@ FOLDER_CHECKS: tuple[Check[Layout], ...] = (
 """What is checked before the ledger is opened, in this order."""
 LEDGER_CHECK = Check("ledger", check_ledger)
 """What is checked of the ledger before anything that it says is believed."""
-CONTENT_CHECKS: tuple[Check[Examined], ...] = (
+CONTENT_CHECKS: tuple[Check[Examination], ...] = (
     Check("tables", check_tables),
     Check("schema", check_schema),
     Check("indexes", check_indexes),
@@ -227,7 +227,7 @@ def _check_content(
         table: verifier.inspect_table(table, head[table]) for table in TABLES if table in head
     }
     snapshot = Snapshot(datasets, head, int(ledger.meta(DIMENSION) or 0))
-    examination = Examined(layout, config, ledger, states, snapshot, verifier, deep, now)
+    examination = Examination(layout, config, ledger, states, snapshot, verifier, deep, now)
     for check in CONTENT_CHECKS:
         try:
             yield from check.findings(examination)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from memctl.doctor.findings import Examined, Finding, ok, warning
+from memctl.doctor.findings import Examination, Finding, ok, warning
 from memctl.doctor.row_checks import CrossReferences
 from memctl.files import modified_ns
 from memctl.formatting import format_count
@@ -29,14 +29,14 @@ from memctl.watch.claims import claim_name
 from memctl.watch.reporter import polled_folders
 
 
-def check_inboxes(examination: Examined) -> Iterator[Finding]:
+def check_inboxes(examination: Examination) -> Iterator[Finding]:
     """Look for files that no process works on, and for failed ones that do not say why."""
     yield from _check_processing(examination)
     yield from _check_failed(examination)
     yield from _check_events(examination)
 
 
-def _check_processing(examination: Examined) -> Iterator[Finding]:
+def _check_processing(examination: Examination) -> Iterator[Finding]:
     folder = examination.layout.processing
     claimed = {
         claim_name(entry.path) for entry in examination.ledger.files.entries(["claimed", "indexed"])
@@ -56,7 +56,7 @@ def _check_processing(examination: Examined) -> Iterator[Finding]:
         yield ok("inbox", "processing", "empty")
 
 
-def _check_events(examination: Examined) -> Iterator[Finding]:
+def _check_events(examination: Examination) -> Iterator[Finding]:
     """Report folders that the watcher only scans from time to time."""
     polled = polled_folders(examination.ledger) if is_watched(examination.layout) else ()
     for each in polled:
@@ -68,7 +68,7 @@ def _check_events(examination: Examined) -> Iterator[Finding]:
         )
 
 
-def _check_failed(examination: Examined) -> Iterator[Finding]:
+def _check_failed(examination: Examination) -> Iterator[Finding]:
     folder = examination.layout.failed
     files = [
         path

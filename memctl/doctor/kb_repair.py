@@ -23,7 +23,7 @@ from memctl.doctor.rebuild import (
 )
 from memctl.doctor.row_checks import (
     CrossReferences,
-    Ids,
+    HashedIds,
     Passages,
     Row,
     documents_lacking_memories,
@@ -98,7 +98,7 @@ class Losses(Struct):
     """Documents that are read again, by the id of their first part."""
     waits: bool = False
     """Whether some could not be read yet, and may be when this is done once more."""
-    _before: dict[TableName, Ids] = field(default_factory=dict)
+    _before: dict[TableName, HashedIds] = field(default_factory=dict)
 
     @classmethod
     def found(cls, losses: Mapping[TableName, Loss], snapshot: Snapshot) -> Losses:

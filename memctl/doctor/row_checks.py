@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from memctl.doctor.findings import REPAIR, Examined, Finding, damaged, ok, warning
+from memctl.doctor.findings import REPAIR, Examination, Finding, damaged, ok, warning
 from memctl.formatting import format_count
 from memctl.ids import memory_id
 from memctl.ingest.reprocessing import PASSAGE_COLUMNS, stored_part
@@ -41,23 +41,23 @@ class CrossReferences(Struct, dict=True):
     snapshot: Snapshot
 
     @cached_property
-    def documents(self) -> Ids:
+    def documents(self) -> HashedIds:
         """The ids of all documents."""
         return self.of("documents")
 
     @cached_property
-    def memories(self) -> Ids:
+    def memories(self) -> HashedIds:
         """The ids of all memories."""
         return self.of("memories")
 
     @cached_property
-    def entities(self) -> Ids:
+    def entities(self) -> HashedIds:
         """The ids of all entities."""
         return self.of("entities")
 
-    def of(self, table: TableName) -> Ids:
+    def of(self, table: TableName) -> HashedIds:
         """Return the ids of all rows of a table."""
-        return Ids(batch["id"] for batch in self.snapshot.batches(table, None, ["id"]))
+        return HashedIds(batch["id"] for batch in self.snapshot.batches(table, None, ["id"]))
 
     def duplicates(self, table: TableName) -> Iterator[str]:
         """Yield the ids of rows of a table that are there more than once."""
@@ -81,7 +81,9 @@ class CrossReferences(Struct, dict=True):
 
         Those of which every memory was deleted by hand are left out.
         """
-        owners = Ids(b["document_id"] for b in self.snapshot.batches("memories", None, _OWNER))
+        owners = HashedIds(
+            b["document_id"] for b in self.snapshot.batches("memories", None, _OWNER)
+        )
         live = col("status") == "indexed"
         bare: list[str] = []
         for batch in self.snapshot.batches("documents", live, ["id"]):
@@ -117,7 +119,7 @@ class CrossReferences(Struct, dict=True):
 _OWNER = ["document_id"]
 
 
-def _naming(snapshot: Snapshot, table: TableName, column: str, known: Ids) -> Iterator[str]:
+def _naming(snapshot: Snapshot, table: TableName, column: str, known: HashedIds) -> Iterator[str]:
     """Yield the ids of rows whose column, or a value in it, is not among those that are known."""
     import pyarrow as pa
 
@@ -139,7 +141,7 @@ def _mask(flags: object) -> pa.Array:
 # --- the checks ----------------------------------------------------------------------------------
 
 
-def check_rows(examination: Examined) -> Iterator[Finding]:
+def check_rows(examination: Examination) -> Iterator[Finding]:
     """Look for rows that are there twice, or belong to or name what is not there."""
     agreement = CrossReferences(examination.snapshot)
     readable = [table for table in examination.states if examination.can_read(table)]
@@ -176,7 +178,7 @@ def _check_documents(agreement: CrossReferences) -> Iterator[Finding]:
         yield ok("rows", "documents", "each live one has memories, and each memory its document")
 
 
-def _check_files(agreement: CrossReferences, examination: Examined) -> Iterator[Finding]:
+def _check_files(agreement: CrossReferences, examination: Examination) -> Iterator[Finding]:
     done = examination.ledger.files.entries(["done"])
     lost = agreement.unknown(done)
     if lost:
@@ -220,7 +222,7 @@ def some_of(values: Sequence[str], limit: int = MAX_LISTED) -> str:
     return f"{listed}, ..." if len(values) > limit else listed
 
 
-class Ids:
+class HashedIds:
     """The ids that some columns have; two different ones are taken for one once in 10^19."""
 
     def __init__(self, columns: Iterable[pa.Array | pa.ChunkedArray] = ()) -> None:
@@ -245,9 +247,9 @@ class Ids:
         duplicates = self._sorted[1:][self._sorted[1:] == self._sorted[:-1]]
         return np.isin(_hashes(column), duplicates)
 
-    def union(self, other: Ids) -> Ids:
+    def union(self, other: HashedIds) -> HashedIds:
         """Return the ids of both."""
-        both = Ids()
+        both = HashedIds()
         both._sorted = np.union1d(self._sorted, other._sorted)
         return both
 
@@ -280,7 +282,7 @@ Row = Mapping[str, Any]
 Passages = Sequence[Row]
 
 
-def check_citations(examination: Examined) -> Iterator[Finding]:
+def check_citations(examination: Examination) -> Iterator[Finding]:
     """Compare verbatim memories with the documents that they are from."""
     if not examination.can_read("documents", "memories"):
         return
@@ -372,7 +374,7 @@ def _is_navigation(top: str) -> bool:
 
 
 def documents_lacking_memories(
-    snapshot: Snapshot, memories: Ids, deleted: Set[str]
+    snapshot: Snapshot, memories: HashedIds, deleted: Set[str]
 ) -> Iterator[str]:
     """Yield the ids of live documents that lack a statement though it was not deleted.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memctl.doctor.findings import REPAIR, Examined, Finding, damaged, ok, warning
+from memctl.doctor.findings import REPAIR, Examination, Finding, damaged, ok, warning
 from memctl.errors import KnowledgeBaseUnavailable
 from memctl.formatting import format_count
 from memctl.schema.arrow_tables import VECTOR, schemas, vector_rows
@@ -57,7 +57,7 @@ def check_ledger(ledger: Ledger) -> Iterator[Finding]:
             yield damaged("ledger", table, "the ledger names no version of it")
 
 
-def check_tables(examination: Examined) -> Iterator[Finding]:
+def check_tables(examination: Examination) -> Iterator[Finding]:
     """Report what cannot be read of each table: its manifest, its rows, its indexes."""
     datasets = Datasets.of(examination.layout.folder)
     changed = {place for place, _ in lost_manifests(datasets, examination.ledger)}
@@ -84,7 +84,7 @@ def _check_files(state: TableState) -> Iterator[Finding]:
         yield damaged("indexes", state.table, f"the index {name} is not as it was written")
 
 
-def check_schema(examination: Examined) -> Iterator[Finding]:
+def check_schema(examination: Examination) -> Iterator[Finding]:
     """Compare the columns of each table with those that its schema version has."""
     version = examination.ledger.schema_version()
     expected = schemas(0, version)  # vectors have a check of their own
@@ -102,7 +102,7 @@ def check_schema(examination: Examined) -> Iterator[Finding]:
         yield ok("tables", "schema", message)
 
 
-def check_indexes(examination: Examined) -> Iterator[Finding]:
+def check_indexes(examination: Examination) -> Iterator[Finding]:
     """Report how many rows no index knows: searches find them by reading each."""
     for table, state in examination.states.items():
         if not state.is_readable or state.broken_indexes:
@@ -118,7 +118,7 @@ def check_indexes(examination: Examined) -> Iterator[Finding]:
             yield ok("indexes", table, "up to date")
 
 
-def check_shares(examination: Examined) -> Iterator[Finding]:
+def check_shares(examination: Examination) -> Iterator[Finding]:
     """Look whether the active versions of each skill share out all of its tasks."""
     for slug, active in examination.ledger.skills.versions.shares().items():
         if (total := sum(active.values())) != WHOLE:
@@ -131,7 +131,7 @@ def check_shares(examination: Examined) -> Iterator[Finding]:
             )
 
 
-def check_versions(examination: Examined) -> Iterator[Finding]:
+def check_versions(examination: Examination) -> Iterator[Finding]:
     """Report versions other than the current ones: earlier ones, snapshots, crash leftovers."""
     is_written_to = _is_written_to(examination)
     for table, state in examination.states.items():
@@ -155,7 +155,7 @@ def check_versions(examination: Examined) -> Iterator[Finding]:
         yield warning("versions", "forget", message, hint)
 
 
-def _is_written_to(examination: Examined) -> bool:
+def _is_written_to(examination: Examination) -> bool:
     from memctl.store.locks import WriteLock
 
     return WriteLock(examination.layout.folder, lambda: examination.now).is_held()
@@ -169,7 +169,7 @@ def _later_versions(state: TableState, is_written_to: bool) -> Finding:
     return warning("versions", state.table, message, "nothing to do: the next writer rolls it back")
 
 
-def _check_named(examination: Examined) -> Iterator[Finding]:
+def _check_named(examination: Examination) -> Iterator[Finding]:
     """Look whether each snapshot can still be gone back to."""
     named = {name: head for name, head in examination.ledger.heads().items() if name != HEAD}
     for name, head in named.items():
@@ -183,7 +183,7 @@ def _check_named(examination: Examined) -> Iterator[Finding]:
             yield ok("snapshots", name, "all its files are as they were written")
 
 
-def _check_tags(examination: Examined) -> Iterator[Finding]:
+def _check_tags(examination: Examination) -> Iterator[Finding]:
     """Look whether every snapshot has the tags by which other tools leave its versions alone."""
     datasets = Datasets.of(examination.layout.folder)
     for table in TABLES:
@@ -199,7 +199,7 @@ def _check_tags(examination: Examined) -> Iterator[Finding]:
                 yield warning("versions", table, message, REPAIR)
 
 
-def _lost_tables(examination: Examined, head: Mapping[TableName, int]) -> list[TableName]:
+def _lost_tables(examination: Examination, head: Mapping[TableName, int]) -> list[TableName]:
     return [
         table
         for table, number in head.items()
@@ -216,7 +216,7 @@ _VECTOR_PROBLEMS = (
 )
 
 
-def check_vectors(examination: Examined) -> Iterator[Finding]:
+def check_vectors(examination: Examination) -> Iterator[Finding]:
     """Look at the dimension of the vectors, and at each of them."""
     if not examination.can_read("memories"):
         return
@@ -251,7 +251,7 @@ def bad_vectors(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
                 yield batch["id"][int(number)].as_py(), complaint
 
 
-def check_audit(examination: Examined) -> Iterator[Finding]:
+def check_audit(examination: Examination) -> Iterator[Finding]:
     """Yield whether the audit trail is as it was written; nothing can put back what is gone."""
     problems = list(examination.ledger.audit.problems())
     for problem in problems:

@@ -74,7 +74,7 @@ from memctl.store.ledger.ledger_erasure import (
 )
 from memctl.store.ledger.repository import from_text, to_text
 from memctl.store.ledger.work_repositories import Job
-from memctl.store.snapshots import LeftOut, Snapshots
+from memctl.store.snapshots import ForgottenSince, Snapshots
 from memctl.store.store import LEDGER_FILE
 from memctl.store.tables.filter_expressions import Expr, col
 from memctl.store.tables.snapshot import ScopedSnapshot, namespaces_of
@@ -160,7 +160,7 @@ class _ErasureScope(Struct, frozen=True):
         return self.content.session is not None
 
 
-class Reach(Struct, frozen=True):
+class ForgetScope(Struct, frozen=True):
     """What one user may forget: what is in namespaces that are open to them."""
 
     user: str
@@ -185,7 +185,7 @@ class Forgetter:
         store: Store,
         embedder: Callable[[], Embedder],
         clock: Callable[[], datetime],
-        reach: Reach | None = None,
+        reach: ForgetScope | None = None,
     ) -> None:
         self._reach = reach
         self._layout = layout
@@ -667,7 +667,7 @@ def erase_forgotten(
     now: Snapshot,
     forgotten: ForgottenRepository,
     embedder: Callable[[], Embedder] | None,
-) -> LeftOut:
+) -> ForgottenSince:
     """Take out of a snapshot that is being restored what was forgotten since.
 
     Documents that have lost some of their words stay as they are now, or away.
@@ -697,7 +697,7 @@ def erase_forgotten(
         redacted += roots
     if documents or memories or redacted:
         drop_names(transaction)
-    return LeftOut(documents, memories, tuple(redacted))
+    return ForgottenSince(documents, memories, tuple(redacted))
 
 
 def _keep(

@@ -242,7 +242,7 @@ def _memories_linking(item: DocumentRows) -> dict[str, list[str]]:
 # --- of all documents ----------------------------------------------------------------------------
 
 
-class _Stored(Struct, frozen=True):
+class _StoredDocument(Struct, frozen=True):
     """A stored document; see ``DocumentRows``."""
 
     document: Document
@@ -262,7 +262,10 @@ def derive_all(snapshot: Snapshot) -> tuple[dict[str, Entity], dict[str, Relatio
     for documents in _documents(snapshot):
         passages = _passages(snapshot, [each.id for each in documents])
         mentions = _mentions(documents, types)
-        items = [_Stored(each, passages.get(each.id, ()), mentions[each.id]) for each in documents]
+        items = [
+            _StoredDocument(each, passages.get(each.id, ()), mentions[each.id])
+            for each in documents
+        ]
         add_up(entities, entities_of(items).values())
         relations |= {relation.id: relation for relation in relations_of(items)}
     for memory in _statements(snapshot):
@@ -279,7 +282,7 @@ def derive_links(
 ) -> tuple[dict[str, Entity], dict[str, Relation]]:
     """Return the pages that some documents link to, and the links, by id."""
     passages = _passages(snapshot, [each.id for each in documents if each.links])
-    items = [_Stored(each, passages.get(each.id, ()), ()) for each in documents]
+    items = [_StoredDocument(each, passages.get(each.id, ()), ()) for each in documents]
     return entities_of(items), {each.id: each for each in relations_of(items)}
 
 

@@ -124,7 +124,7 @@ def build_index(
         mentions.by_context(), mentions.types, decisions, mentions.ambiguous_speakers()
     )
     found = _with_short_forms(mentions, resolution, decisions)
-    numbered = _Numbered(mentions, resolution, found)
+    numbered = _NodeNumbers(mentions, resolution, found)
     numbers = {id_: at for at, id_ in enumerate(passage.id for passage in mentions.passages)}
     contexts = {passage.id: passage.context for passage in mentions.passages}
     statements = (*_statements(snapshot, where), *_stated_relations(snapshot, contexts))
@@ -235,16 +235,18 @@ Named = tuple[str, str]
 # --- first and family names on their own ---------------------------------------------------------
 
 
-class _Found(Struct, frozen=True):
+class _PassageNames(Struct, frozen=True):
     """The names of every passage, with what each means in its context."""
 
     names: tuple[tuple[str, ...], ...]
     nodes: Mapping[tuple[str, str], str]
 
 
-def _with_short_forms(mentions: Mentions, resolution: Resolution, decisions: Decisions) -> _Found:
+def _with_short_forms(
+    mentions: Mentions, resolution: Resolution, decisions: Decisions
+) -> _PassageNames:
     """Add the passages that call a person by a short form that was not noted there."""
-    shorts = _Shorts(mentions, resolution, decisions)
+    shorts = _ShortForms(mentions, resolution, decisions)
     nodes = dict(resolution.nodes)
     names = []
     for passage in mentions.passages:
@@ -253,10 +255,10 @@ def _with_short_forms(mentions: Mentions, resolution: Resolution, decisions: Dec
             nodes[passage.context, written] = node
             own.append(written)
         names.append(tuple(dict.fromkeys(own)))
-    return _Found(tuple(names), nodes)
+    return _PassageNames(tuple(names), nodes)
 
 
-class _Shorts:
+class _ShortForms:
     """The short forms of people's and companies' names that mean one in a context."""
 
     def __init__(self, mentions: Mentions, resolution: Resolution, decisions: Decisions) -> None:
@@ -322,10 +324,10 @@ def _follows_a_name(text: str, position: int) -> bool:
 # --- numbers -------------------------------------------------------------------------------------
 
 
-class _Numbered:
+class _NodeNumbers:
     """Nodes numbered in the order in which they are first named."""
 
-    def __init__(self, mentions: Mentions, resolution: Resolution, found: _Found) -> None:
+    def __init__(self, mentions: Mentions, resolution: Resolution, found: _PassageNames) -> None:
         self._keys = resolution.keys
         self._called = resolution.called
         self._types = mentions.types

@@ -22,7 +22,7 @@ from memctl.records import Filters
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from memctl.models.caller_model import CallerExchange, WantedReply
+    from memctl.models.caller_model import CallerExchange, CallerRequest
     from memctl.service_factory import ServiceFactory
 
 KINDS: tuple[WorkKind, ...] = ("document", "comparison", "insight", "answer")
@@ -200,7 +200,7 @@ class CallerWork(Part):
 
     # --- comparisons and insights -----------------------------------------------------------------
 
-    def _wanted_comparisons(self) -> Sequence[WantedReply]:
+    def _wanted_comparisons(self) -> Sequence[CallerRequest]:
         if not self._kb.store.ledger.comparisons.count():
             return ()
         with self._caller_as_model({}) as (exchange, services):
@@ -213,7 +213,7 @@ class CallerWork(Part):
         taken = report.updated + report.contradicted + report.restated
         return WorkDone(id_, "comparison", True, taken, report.dropped, "the facts are compared")
 
-    def _wanted_insights(self) -> Sequence[WantedReply]:
+    def _wanted_insights(self) -> Sequence[CallerRequest]:
         with self._caller_as_model({}) as (exchange, services):
             size = services.config.consolidate.batch_size
             services.consolidator(asks_model=True).ask(size)
@@ -316,7 +316,7 @@ class CallerWork(Part):
             raise _work_is_gone(id_)
 
 
-def _item(kind: WorkKind, about: str, reply: WantedReply) -> WorkItem:
+def _item(kind: WorkKind, about: str, reply: CallerRequest) -> WorkItem:
     return WorkItem(
         f"{kind}:{about}:{reply.id}",
         kind,

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from memctl.store.ledger.content_tables import ContentOwner
     from memctl.store.ledger.version_repositories import SnapshotEntry
     from memctl.store.ledger.work_repositories import Job
-    from memctl.store.snapshots import LeftOut, NamedSnapshot, Restored
+    from memctl.store.snapshots import ForgottenSince, NamedSnapshot, RestoreResult
     from memctl.store.snapshots import Snapshots as StoredSnapshots
     from memctl.store.sql import NamespaceScope
     from memctl.store.tables.snapshot import Snapshot
@@ -225,7 +225,7 @@ class Snapshots(Part):
         return self._stored_snapshots.get(name)
 
     @audit_as("snapshot restore")
-    def restore(self, name: str) -> Restored:
+    def restore(self, name: str) -> RestoreResult:
         """Go back to a snapshot; the state until now becomes a snapshot first.
 
         What has been forgotten since stays forgotten.
@@ -251,7 +251,7 @@ class Snapshots(Part):
 
     def _erase_forgotten(
         self, transaction: Transaction, now: Snapshot, snapshot: SnapshotEntry
-    ) -> LeftOut:
+    ) -> ForgottenSince:
         from memctl.forget.forgetter import erase_forgotten
         from memctl.store.store import DIMENSION, EMBEDDER
 

@@ -401,12 +401,12 @@ class Resources:
 
     def forgetter_of(self, sees: Callable[[str], bool]) -> Forgetter:
         """Return what removes things for good, where a user is named, of some namespaces alone."""
-        from memctl.forget import Forgetter, Reach
+        from memctl.forget import ForgetScope, Forgetter
 
         config, owner = self.program_config, self.program_config.user
         if owner is None and self._hidden_namespaces(self.store.snapshot()):
             owner = config.agent
-        reach = None if owner is None else Reach(owner, sees)
+        reach = None if owner is None else ForgetScope(owner, sees)
         return Forgetter(self.layout, self.store, lambda: self.services.embedder, self.clock, reach)
 
     def require_sole(self, what: str) -> None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from memctl.records import IngestReport, ProgressListener
     from memctl.sessions.compression import Compression, Compressor
     from memctl.sessions.conversations import Message
-    from memctl.sessions.folding import Folded
+    from memctl.sessions.folding import FoldedTurns
     from memctl.sessions.recall import ConversationRecall, Recall
     from memctl.store.ledger.session_repositories import Profile, Session, Turn
 
@@ -454,7 +454,7 @@ class Sessions(Part):
     @audit_as("session fold")
     def fold(
         self, session: Session | None = None, *, progress: ProgressListener | None = None
-    ) -> Folded:
+    ) -> FoldedTurns:
         """Take over into the tables what was said and is not there yet.
 
         Raises:

@@ -60,7 +60,7 @@ _NO_CALENDAR = 9000
 _LONGEST_PAUSE, _AFTER_STATED = timedelta(days=270), timedelta(days=270)
 
 
-class _Dating(Struct, frozen=True):
+class _MonthContext(Struct, frozen=True):
     """The month and year that the lines above, or the name of the file, say."""
 
     month: int | None = None
@@ -114,7 +114,7 @@ def with_entry_days(
     return replace(text, segments=tuple(segments)) if found else text
 
 
-def _lines(text: SourceText, above: _Dating) -> Iterator[tuple[int, int, int, _Dating]]:
+def _lines(text: SourceText, above: _MonthContext) -> Iterator[tuple[int, int, int, _MonthContext]]:
     """Yield the lines of prose, each with its segment's number, and what stands above it."""
     for number, segment in enumerate(text.segments):
         if segment.kind not in ("prose", "heading"):
@@ -127,15 +127,15 @@ def _lines(text: SourceText, above: _Dating) -> Iterator[tuple[int, int, int, _D
                 yield number, line.start(), segment.end, above
 
 
-def _after(above: _Dating, said: _Dating) -> _Dating:
+def _after(above: _MonthContext, said: _MonthContext) -> _MonthContext:
     """Return what stands above from a line on; a January without a year follows a December."""
     if said.month is None or said.year is not None or above.year is None:
         return said
     has_turned = above.month is not None and said.month < above.month
-    return _Dating(said.month, above.year + has_turned)
+    return _MonthContext(said.month, above.year + has_turned)
 
 
-def _month_or_year(line: str, *, is_name: bool = False) -> _Dating | None:
+def _month_or_year(line: str, *, is_name: bool = False) -> _MonthContext | None:
     """Return the month and year that a line says, if it says nothing else.
 
     In the name of a file, two digits after the month are a year.
@@ -146,16 +146,16 @@ def _month_or_year(line: str, *, is_name: bool = False) -> _Dating | None:
     if is_name and month and len(words) == 2 and _TWO_DIGITS.fullmatch(words[1]):
         year = 2000 + int(words[1])
     says_else = len(words) != (month is not None) + (year is not None)
-    return None if says_else or not (month or year) else _Dating(month, year)
+    return None if says_else or not (month or year) else _MonthContext(month, year)
 
 
-def _month_of_name(name: str) -> _Dating:
+def _month_of_name(name: str) -> _MonthContext:
     """Return the month by which a file is named: ``2025-03.txt``, ``diary july 25.md``."""
     stem = PurePath(name).stem
     if found := re.fullmatch(r"((?:19|20)\d\d)[-_. ]?(0[1-9]|1[0-2])", stem):
-        return _Dating(int(found[2]), int(found[1]))
+        return _MonthContext(int(found[2]), int(found[1]))
     words = [word for word in _WORD.findall(stem) if word.lower() not in _NAMES_OF_DIARIES]
-    return _month_or_year(" ".join(words), is_name=True) or _Dating()
+    return _month_or_year(" ".join(words), is_name=True) or _MonthContext()
 
 
 # --- entries that begin with the day and the month -----------------------------------------------
@@ -170,7 +170,7 @@ def _entries_by_date(text: SourceText, written_on: date) -> list[tuple[_Entry, d
             int(found["year"]) if found["year"] else above.year,
             is_item=bool(found["item"]),
         )
-        for number, start, end, above in _lines(text, _Dating())
+        for number, start, end, above in _lines(text, _MonthContext())
         if (found := _ENTRY.match(text.text, start, end))
         and (text.segments[number].said_at is None or found["year"])
     ]

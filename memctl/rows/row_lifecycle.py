@@ -99,7 +99,7 @@ def _end_documents(
 # --- erasing -------------------------------------------------------------------------------------
 
 
-class Erased(Struct, frozen=True):
+class RemovedRows(Struct, frozen=True):
     """What is gone."""
 
     ids: Mapping[TableName, Collection[str]] = field(default_factory=dict)
@@ -133,7 +133,7 @@ def erase_rows(
     *,
     reconsider: bool = True,
     drop_orphans: bool = True,
-) -> Erased:
+) -> RemovedRows:
     """Remove rows, and what cannot be without them.
 
     Rows that stay lose what they say of those that go, memories that had ended in favour of one
@@ -148,7 +148,7 @@ def erase_rows(
     """
     ids, snapshot = set(ids), transaction.snapshot()
     if not ids:
-        return Erased()
+        return RemovedRows()
     rows_to_erase = dependent_rows(snapshot, table, ids)
     names = _names_of(snapshot, rows_to_erase) if drop_orphans else set()
     if reconsider:
@@ -162,7 +162,7 @@ def erase_rows(
             number = delete_rows(transaction, name, col("id").is_in(some))
             counts[name] = counts.get(name, 0) + number
     orphans = drop_orphan_entities(transaction, names) if names else []
-    return Erased(rows_to_erase, counts, orphans)
+    return RemovedRows(rows_to_erase, counts, orphans)
 
 
 def mark_without_memories(transaction: Transaction, documents: Iterable[str | None]) -> None:
@@ -215,7 +215,7 @@ def replace_rows(
     put_rows(transaction, table, rows)
 
 
-def erase_missing(transaction: Transaction, table: TableName, ids: Iterable[str]) -> Erased:
+def erase_missing(transaction: Transaction, table: TableName, ids: Iterable[str]) -> RemovedRows:
     """Erase rows that have been deleted to be made anew, as far as they have not been."""
     missing, snapshot = set(ids), transaction.snapshot()
     missing.difference_update(snapshot.get(table, sorted(missing), ["id"])["id"].to_pylist())

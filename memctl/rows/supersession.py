@@ -60,7 +60,7 @@ def reinstate_without(transaction: Transaction, erased: Sequence[str]) -> None:
             its row must still be there.
     """
     _name_successors(transaction, dict.fromkeys(_insights_before(transaction, erased)))
-    ended = _Ended.by(transaction.snapshot(), erased)
+    ended = _EndedFacts.by(transaction.snapshot(), erased)
     later = {row["id"]: ended.later(row) for row in ended.rows}
     handed = {id_: other for id_, other in later.items() if other is not None}
     _name_successors(transaction, handed)
@@ -90,7 +90,7 @@ def reinstate_after(
     snapshot = transaction.snapshot()
     made = col("document_id").is_in(document_ids) & (col("level") == "memory")
     gone = snapshot.scan("memories", made, ["id"])["id"].to_pylist()
-    ended = _Ended.by(snapshot, gone)
+    ended = _EndedFacts.by(snapshot, gone)
     if not ended.rows:
         return
     said = _statements(snapshot, [new for new in successors.values() if new is not None])
@@ -125,7 +125,7 @@ def _superseded_by(snapshot: Snapshot, ids: Sequence[str], level: str) -> list[d
     return found
 
 
-class _Ended(Struct, frozen=True):
+class _EndedFacts(Struct, frozen=True):
     """Facts that ended in favour of memories which go, and those memories."""
 
     rows: list[dict[str, Any]]
@@ -134,7 +134,7 @@ class _Ended(Struct, frozen=True):
     gone: frozenset[str]
 
     @classmethod
-    def by(cls, snapshot: Snapshot, gone: Sequence[str]) -> _Ended:
+    def by(cls, snapshot: Snapshot, gone: Sequence[str]) -> _EndedFacts:
         """Find what ended in favour of these, their own earlier versions aside."""
         found = _superseded_by(snapshot, gone, "memory")
         if not found:

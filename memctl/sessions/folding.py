@@ -76,11 +76,11 @@ ECHO = "[…]"
 _log = logging.getLogger(__name__)
 
 
-class _TakenByAnother(Exception):
+class _AlreadyFolded(Exception):
     """Another process has taken these turns over, or they have been forgotten."""
 
 
-class Folded(Struct, frozen=True):
+class FoldedTurns(Struct, frozen=True):
     """What was taken over."""
 
     turns: int = 0
@@ -89,8 +89,8 @@ class Folded(Struct, frozen=True):
     waiting: int = 0
     """How many turns are still to be taken over."""
 
-    def __add__(self, other: Folded) -> Folded:
-        return Folded(
+    def __add__(self, other: FoldedTurns) -> FoldedTurns:
+        return FoldedTurns(
             self.turns + other.turns,
             self.memories + other.memories,
             self.sessions | other.sessions,
@@ -115,41 +115,41 @@ class Folding(Struct, frozen=True):
     folder: Path
     triggers: TriggerSettings
 
-    def before_reading(self) -> Folded:
+    def before_reading(self) -> FoldedTurns:
         """Take over what was said last, so that it is found; goes on without where it cannot be."""
         turns = self.store.ledger.turns
         if not turns.has_pending() or not self.store.ledger.is_writable:
-            return Folded()
+            return FoldedTurns()
         waiting = turns.count_pending()
         if waiting > MAX_WHILE_READING:
             _log.warning("%d turns are being taken in and not all found yet", waiting)
-            return Folded(waiting=waiting)
+            return FoldedTurns(waiting=waiting)
         if not self._writer_is_gone():
             _log.warning("%d turns are not found yet: another process is writing", waiting)
-            return Folded(waiting=waiting)
+            return FoldedTurns(waiting=waiting)
         try:
             return self.fold()
         except (MemctlError, OSError) as error:
             _log.warning("%d turns are not found yet: %s", waiting, error)
-            return Folded(waiting=waiting)
+            return FoldedTurns(waiting=waiting)
 
     def fold(
         self, key: SessionKey | None = None, progress: ProgressListener | None = None
-    ) -> Folded:
+    ) -> FoldedTurns:
         """Take over all turns, or those of one conversation, that are not in the tables yet.
 
         Raises:
             LockedError: Another process kept writing.
             ModelError: A model cannot be had that is to be waited for.
         """
-        done, attempts = Folded(), 0
+        done, attempts = FoldedTurns(), 0
         while pending := self.store.ledger.turns.pending(_TURNS_PER_BATCH, key):
             try:
                 done += self._take_over(pending, progress)
                 attempts = 0
             except IngestStopped as stopped:
                 raise stopped.cause from stopped
-            except _TakenByAnother:
+            except _AlreadyFolded:
                 attempts += 1
                 if attempts >= _ATTEMPTS:
                     break
@@ -210,7 +210,7 @@ class Folding(Struct, frozen=True):
             time.sleep(_PAUSE)
         return True
 
-    def _take_over(self, pending: Sequence[Turn], progress: ProgressListener | None) -> Folded:
+    def _take_over(self, pending: Sequence[Turn], progress: ProgressListener | None) -> FoldedTurns:
         groups = list(_group_turns(pending))
         numbers = self._next_parts({document_of(turns[0]) for turns in groups})
         parts = []
@@ -228,11 +228,11 @@ class Folding(Struct, frozen=True):
                 for turn in groups[outcome.line]
             ]
             if self.store.ledger.turns.note_documents(taken) != len(taken):
-                raise _TakenByAnother
+                raise _AlreadyFolded
 
         report = self.ingestor().add_parts(parts, note, progress)
         keys = frozenset((turn.namespace, turn.session_id) for turn in pending)
-        return Folded(len(pending), report.memories, keys)
+        return FoldedTurns(len(pending), report.memories, keys)
 
     def _next_parts(self, roots: set[str]) -> dict[str, int]:
         """Return the number of the part that comes next, for each document."""

@@ -22,7 +22,7 @@ from memctl.ingest.batches import known_outcome
 from memctl.ingest.discovery.sources import Source, SourceOrFailure
 from memctl.records import FileOutcome, IngestReport
 from memctl.sessions.conversations import Conversations, with_turns
-from memctl.sessions.folding import CONVERSATION, Folded, document_of
+from memctl.sessions.folding import CONVERSATION, FoldedTurns, document_of
 from memctl.store.ledger.session_repositories import Session, SessionKey, Turn
 from memctl.understanding.text_outline import speaker_of
 
@@ -155,7 +155,7 @@ class TurnLines(Struct):
                 held = []
         yield from self._take(held)
 
-    def extend_report(self, report: IngestReport, folded: Folded) -> IngestReport:
+    def extend_report(self, report: IngestReport, folded: FoldedTurns) -> IngestReport:
         """Return the report of the other sources with the turns in it."""
         return replace(
             report,

@@ -70,7 +70,7 @@ Nearest = Callable[[str, int], Sequence[Hit]]
 """Returns the passages that are nearest to a topic, and open to everybody who may read here."""
 
 
-class SkillMade(Struct, frozen=True):
+class CreatedSkill(Struct, frozen=True):
     """A skill that was made of a proposal."""
 
     proposal_id: str
@@ -339,7 +339,7 @@ class SkillProposals:
         self._stored.proposals.save(*(replace(e, status="expired", updated_at=now) for e in due))
         return len(due)
 
-    def create(self, id_: str, content: str = "") -> SkillMade:
+    def create(self, id_: str, content: str = "") -> CreatedSkill:
         """Make the skill of an approved proposal, active, with its first version.
 
         Args:
@@ -372,7 +372,7 @@ class SkillProposals:
             made = replace(self.find(id_), skill_id=skill.skill_id)
             self._stored.proposals.save(made)
         missing = self._skills.dependencies(skill).missing
-        return SkillMade(
+        return CreatedSkill(
             proposal.proposal_id, skill.skill_id, skill.slug, 1, skill.requires, missing
         )
 

@@ -67,7 +67,7 @@ class Trust(Struct, frozen=True):
         return pc.and_(self.is_known(batch), self.is_current(batch))
 
 
-class Rescued(Struct, frozen=True):
+class RescuedTable(Struct, frozen=True):
     """A table that was written anew, and where its rows came from."""
 
     dataset: LanceDataset
@@ -93,7 +93,7 @@ def rescue(
     names_all: bool,
     columns: pa.Schema | None,
     trust: Trust,
-) -> Rescued | None:
+) -> RescuedTable | None:
     """Write a table anew; None where there is nothing to learn its columns from.
 
     Args:
@@ -112,7 +112,7 @@ def rescue(
         return None
     expected = int(dataset.count_rows()) if dataset is not None else 0
     named, left = _of_unreadable(datasets, table, dataset) if dataset is not None else ([], [])
-    gathered = _Gathered(datasets, table, schema, dataset)
+    gathered = _RowCollector(datasets, table, schema, dataset)
     kept = gathered.add_all(_batch_pieces(dataset), None if names_all else trust.is_current)
     earlier = 0
     for parts in (*_earlier_files(datasets, table, dataset), left):
@@ -124,10 +124,10 @@ def rescue(
     create_indexes(table, gathered.dataset)
     missing = tuple(row for row in named if not gathered.has(row.id))
     lost = max(expected - kept - earlier, len(missing)) if names_all else len(missing)
-    return Rescued(gathered.dataset, kept, earlier, found, lost, missing, undone)
+    return RescuedTable(gathered.dataset, kept, earlier, found, lost, missing, undone)
 
 
-class _Gathered:
+class _RowCollector:
     """Rows on their way into a table that is written anew, each id once."""
 
     def __init__(

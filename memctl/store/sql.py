@@ -155,7 +155,7 @@ def capped_process_memory(extra_bytes: int) -> Iterator[None]:
 # --- what DuckDB sees ----------------------------------------------------------------------------
 
 
-class _Scan:
+class _WidenedScanner:
     """The scanner that DuckDB reads: a stream of batches, float16 widened to float32."""
 
     def __init__(self, scanner: Any) -> None:
@@ -168,7 +168,7 @@ class _Scan:
         return reader if schema == reader.schema else reader.cast(schema)
 
 
-class _Wide(pyarrow.dataset.Dataset):  # type: ignore[misc]
+class _WidenedDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
     """A Lance dataset whose float16 vectors look like float32: DuckDB 2.0 refuses float16.
 
     It must be a ``pyarrow.dataset.Dataset`` for DuckDB to hand projections and filters down.
@@ -186,11 +186,11 @@ class _Wide(pyarrow.dataset.Dataset):  # type: ignore[misc]
 
     def scanner(
         self, columns: list[str] | None = None, filter: Any = None, **options: Any
-    ) -> _Scan:
+    ) -> _WidenedScanner:
         """Return a scan of some columns of the rows for which a filter holds."""
         if self._within is not None:
             filter = self._within if filter is None else self._within & filter
-        return _Scan(
+        return _WidenedScanner(
             self._dataset.scanner(
                 columns=columns, filter=filter, batch_size_bytes=_BATCH_BYTES, **options
             )
@@ -216,7 +216,7 @@ def _register(
     sources: dict[str, dict[str, Any]] = {}
     for kb, snapshot in snapshots.items():
         for table in TABLES:
-            sources.setdefault(table, {})[kb] = _Wide(
+            sources.setdefault(table, {})[kb] = _WidenedDataset(
                 snapshot.dataset(table), scope.of(snapshot, table)
             )
     for kb, extra in ledgers.items():

@@ -23,7 +23,7 @@ from memctl.schema.migrations import FIRST_VERSION, require_known, tables_at, ve
 from memctl.schema.table_names import TABLES, TableName
 from memctl.store.ledger.ledger import HEAD, Ledger
 from memctl.store.locks import WriteLock
-from memctl.store.rescue import Believed, Rescued, Trust, rescue
+from memctl.store.rescue import Believed, RescuedTable, Trust, rescue
 from memctl.store.store import (
     DIMENSION,
     EMBEDDER,
@@ -269,7 +269,7 @@ def _rescue_rows(
     columns: pa.Schema | None,
     trust: Trust,
     steps: list[Step],
-) -> Rescued:
+) -> RescuedTable:
     before = 0 if dataset is None else int(dataset.count_rows())
     opened = None if dataset is None else int(dataset.version)
     names_all = opened is not None and version == opened

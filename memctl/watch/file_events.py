@@ -30,7 +30,7 @@ _EXHAUSTED = frozenset([errno.ENOSPC, errno.EMFILE, errno.ENOMEM])
 _NULL_HANDLER = logging.NullHandler()
 
 
-class Wake:
+class WakeSignal:
     """What the loop sleeps on; may be rung from any thread and from a signal handler.
 
     A queue and not an event: `SimpleQueue.put` may be interrupted by a handler that calls it.
@@ -58,7 +58,7 @@ class Wake:
 class FileEvents:
     """Observers of folders, which notify when something moves in them."""
 
-    def __init__(self, wake: Wake, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, wake: WakeSignal, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._wake = wake
         self._monotonic = monotonic
         self._observer: BaseObserver | None = None
@@ -100,7 +100,7 @@ class FileEvents:
         logging.getLogger("watchdog").addHandler(_NULL_HANDLER)
         wake = self._wake
 
-        class Ringing(FileSystemEventHandler):
+        class ChangeHandler(FileSystemEventHandler):
             """Rings for whatever may have changed a file."""
 
             def on_any_event(self, event: FileSystemEvent) -> None:
@@ -117,7 +117,7 @@ class FileEvents:
         self._observer = observer
         for folder in folders:
             try:
-                observer.schedule(Ringing(), str(folder), recursive=True)
+                observer.schedule(ChangeHandler(), str(folder), recursive=True)
             except OSError as error:
                 self._silent[folder] = os_error_reason(error)
 

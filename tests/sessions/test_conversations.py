@@ -27,7 +27,7 @@ from memctl.models import load_embedder
 from memctl.records import Filters
 from memctl.schema.arrow_tables import vector_rows
 from memctl.sessions.conversations import Message
-from memctl.sessions.folding import Folded, Folding, session_document
+from memctl.sessions.folding import FoldedTurns, Folding, session_document
 from memctl.store.ledger.session_repositories import (
     InjectedRepository,
     Session,
@@ -244,7 +244,7 @@ def test_the_seconds_of_a_report_are_those_that_the_turns_took_too(
 ) -> None:
     fold, monotonic, later = Folding.fold, time.monotonic, 0.0
 
-    def takes_long(self: Folding) -> Folded:
+    def takes_long(self: Folding) -> FoldedTurns:
         nonlocal later
         later += 100
         return fold(self)

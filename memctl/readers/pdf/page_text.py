@@ -88,7 +88,7 @@ class Line(Struct, frozen=True):
         return CELL_BAR.join(segment.text for segment in self.segments)
 
 
-class Work(Struct):
+class StepBudget(Struct):
     """Steps that there still may be; what repeats without end is refused rather than read."""
 
     name: str
@@ -159,7 +159,7 @@ class _Font:
         return found
 
 
-def page_lines(page: PageObject, fonts: Fonts, work: Work) -> list[Line]:
+def page_lines(page: PageObject, fonts: Fonts, work: StepBudget) -> list[Line]:
     """The lines of a page in reading order.
 
     Raises:
@@ -196,7 +196,7 @@ class _Canvas(Struct):
     """Follows the operators of a page and of the forms that it draws."""
 
     fonts: Fonts
-    work: Work
+    work: StepBudget
     runs: list[_Run] = field(default_factory=list)
     _state: _State = field(default_factory=lambda: _State(_IDENTITY))
     _line: Matrix = _IDENTITY

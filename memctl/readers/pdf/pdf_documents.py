@@ -35,7 +35,7 @@ from memctl.readers.pdf.page_text import (
     STEPS_PER_BYTE,
     Fonts,
     Line,
-    Work,
+    StepBudget,
     page_lines,
     text_of,
     title_page_subject,
@@ -68,7 +68,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         with damage_as_unreadable(name, "a PDF", *pdf_errors()), without_warnings():
             count = len(reader.pages)
             head = _head(reader, name, count)
-        work = Work(display_name(name), STEPS_OF_ANY + STEPS_PER_BYTE * path.stat().st_size)
+        work = StepBudget(display_name(name), STEPS_OF_ANY + STEPS_PER_BYTE * path.stat().st_size)
         yield from _parts(reader, head, page_texts(reader, count, work), count, name)
 
 
@@ -196,7 +196,7 @@ def pdf_errors() -> tuple[type[Exception], ...]:
     return (*PARSER_ERRORS, PyPdfError, DependencyError)
 
 
-def page_texts(reader: PdfReader, count: int, work: Work) -> Iterator[PageText]:
+def page_texts(reader: PdfReader, count: int, work: StepBudget) -> Iterator[PageText]:
     """Read page by page; one damaged page is no reason to lose the others.
 
     A page that stands in several places, as none does that a program wrote, is read in the first.
@@ -226,7 +226,7 @@ def page_texts(reader: PdfReader, count: int, work: Work) -> Iterator[PageText]:
         yield page
 
 
-def _layer(page: PageObject, number: int, fonts: Fonts, work: Work) -> PageText:
+def _layer(page: PageObject, number: int, fonts: Fonts, work: StepBudget) -> PageText:
     """The text layer of a page and the notes that people wrote on it."""
     lines = page_lines(page, fonts, work)
     return PageText(number, text_of(lines), tuple(_notes(page)), lines=tuple(lines))

@@ -14,7 +14,7 @@ from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import to_plain
 from memctl.records import record_like
 from memctl.server.web.listing import RowList, bases_of
-from memctl.server.web.pages import PAGE_ROWS, Asked, Page
+from memctl.server.web.pages import PAGE_ROWS, Page, PageRequest
 
 if TYPE_CHECKING:
     from memctl.pools.pool_values import PoolStatistics
@@ -36,7 +36,7 @@ def _page_of(rows: Sequence[dict[str, Any]], offset: int) -> RowList:
 # --- pools ----------------------------------------------------------------------------------------
 
 
-def pools(context: OperationContext, parameters: Asked) -> Page:
+def pools(context: OperationContext, parameters: PageRequest) -> Page:
     """List pools as ``memctl pool list`` does."""
     rows = [
         {"kb": base.name, **to_plain(each)}
@@ -67,7 +67,7 @@ class ShownValue(Struct, frozen=True):
     """Characters that are not shown."""
 
 
-def pool(context: OperationContext, parameters: Asked) -> Page:
+def pool(context: OperationContext, parameters: PageRequest) -> Page:
     """Show a pool: its members, as rights and uses say, and what they share."""
     id_ = parameters.path["id"]
     base, found = first_with(
@@ -99,7 +99,7 @@ class SkillsState(RowList, frozen=True):
     proposals: tuple[dict[str, Any], ...] = ()
 
 
-def skills(context: OperationContext, parameters: Asked) -> Page:
+def skills(context: OperationContext, parameters: PageRequest) -> Page:
     """List skills as ``memctl skill list`` does, or find them as ``skill search`` does.
 
     Drafts come with the proposals that wait for a person.
@@ -140,7 +140,7 @@ class SkillState(Struct, frozen=True):
     conflicts: Sequence[SkillConflict]
 
 
-def skill(context: OperationContext, parameters: Asked) -> Page:
+def skill(context: OperationContext, parameters: PageRequest) -> Page:
     """Show a skill as ``memctl skill show`` does, with its text."""
     word = parameters.path["id"]
     base, found = first_with(

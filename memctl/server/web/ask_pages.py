@@ -15,7 +15,7 @@ from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import plain_rows
 from memctl.queries import QueryOptions
 from memctl.server.web.listing import bases_of, filter_fields, filters_of
-from memctl.server.web.pages import Asked, Done, Page, address
+from memctl.server.web.pages import ChangeResult, Page, PageRequest, address
 
 if TYPE_CHECKING:
     from memctl.records import Answer, QueryResult
@@ -26,7 +26,7 @@ _LONGEST_QUESTION = 20_000
 _CITED = re.compile(r"\[(\d+(?:, ?\d+)*)\]")
 
 
-def start(context: OperationContext, parameters: Asked) -> Page:
+def start(context: OperationContext, parameters: PageRequest) -> Page:
     """Show where to ask, what was asked lately, and what is newly known."""
     bases = bases_of(context)
     questions = [
@@ -52,7 +52,7 @@ def start(context: OperationContext, parameters: Asked) -> Page:
     return _page("", None, parameters, data)
 
 
-def ask(context: OperationContext, parameters: Asked) -> Page:
+def ask(context: OperationContext, parameters: PageRequest) -> Page:
     """Answer a question as ``memctl query`` does.
 
     Raises:
@@ -69,7 +69,7 @@ def ask(context: OperationContext, parameters: Asked) -> Page:
     return _page(question, result, parameters, result)
 
 
-def _page(question: str, result: QueryResult | None, parameters: Asked, data: object) -> Page:
+def _page(question: str, result: QueryResult | None, parameters: PageRequest, data: object) -> Page:
     shown = {
         "question": question,
         "result": result,
@@ -113,8 +113,8 @@ def _pieces(text: str, known: set[int]) -> Iterator[AnswerPiece]:
     yield AnswerPiece(text[end:])
 
 
-def judge(context: OperationContext, parameters: Asked) -> Done:
+def judge(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Record whether an answer was good, as ``memctl query --feedback`` does."""
     verdict: Verdict = parameters.choice("verdict", Verdict, "bad")
     given = FeedbackParameters(query_id=parameters.text("query_id"), verdict=verdict)
-    return Done(address("/", kb=parameters.kbs), feedback(context, given), "judged")
+    return ChangeResult(address("/", kb=parameters.kbs), feedback(context, given), "judged")

@@ -12,7 +12,7 @@ from memctl.operations.finding import opened
 from memctl.operations.operation_context import OperationContext, Unavailable
 from memctl.plain_values import plain_rows
 from memctl.records import LEVELS, Filters
-from memctl.server.web.pages import PAGE_ROWS, Asked
+from memctl.server.web.pages import PAGE_ROWS, PageRequest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,7 +85,7 @@ def collect_rows(
     )
 
 
-def filters_of(context: OperationContext, parameters: Asked) -> Filters:
+def filters_of(context: OperationContext, parameters: PageRequest) -> Filters:
     """Return the filters that the fields of a form stand for.
 
     Raises:
@@ -110,6 +110,6 @@ def filters_of(context: OperationContext, parameters: Asked) -> Filters:
     )
 
 
-def filter_fields(parameters: Asked) -> Mapping[str, str]:
+def filter_fields(parameters: PageRequest) -> Mapping[str, str]:
     """Return the fields of a list's form as they were filled in."""
     return {name: parameters.text(name) for name in FILTER_FIELDS}

@@ -26,7 +26,7 @@ from memctl.server.web.listing import (
     filter_fields,
     filters_of,
 )
-from memctl.server.web.pages import PAGE_ROWS, Asked, Done, Page, address
+from memctl.server.web.pages import PAGE_ROWS, ChangeResult, Page, PageRequest, address
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
@@ -58,7 +58,7 @@ _Span = tuple[int, int, str]
 # --- memories -------------------------------------------------------------------------------------
 
 
-def memories(context: OperationContext, parameters: Asked) -> Page:
+def memories(context: OperationContext, parameters: PageRequest) -> Page:
     """List memories as ``memctl memory list`` does."""
     level = parameters.text("level", "memory")
     filters = replace(filters_of(context, parameters), levels=(level,) if level in LEVELS else ())
@@ -86,7 +86,7 @@ def _sort_key(row: Row, column: str) -> tuple[bool, Any, str]:
     return row[column] is not None, row[column], row["id"]
 
 
-def memory(context: OperationContext, parameters: Asked) -> Page:
+def memory(context: OperationContext, parameters: PageRequest) -> Page:
     """Show a memory with its evidence, versions, insights and connections."""
     base, view = _memory(context, parameters)
     others = _related_memories(base, view)
@@ -107,7 +107,7 @@ def memory(context: OperationContext, parameters: Asked) -> Page:
     return Page("memory.html", title, view, shown)
 
 
-def _memory(context: OperationContext, parameters: Asked) -> tuple[KnowledgeBase, MemoryView]:
+def _memory(context: OperationContext, parameters: PageRequest) -> tuple[KnowledgeBase, MemoryView]:
     id_ = parameters.path["id"]
     base = context.owner("memories", id_)
     view = base.memories.get(id_)
@@ -138,12 +138,12 @@ def _related_memories(base: KnowledgeBase, view: MemoryView) -> Sequence[Related
     ]
 
 
-def new_memory(context: OperationContext, _: Asked) -> Page:
+def new_memory(context: OperationContext, _: PageRequest) -> Page:
     """Show the form for a memory of one's own."""
     return Page("memory_new.html", "Add a memory", {"kb": context.kb_to_write}, {"types": _TYPES})
 
 
-def add_memory(context: OperationContext, parameters: Asked) -> Done:
+def add_memory(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Remember a statement as ``memctl memory add`` does.
 
     Raises:
@@ -159,10 +159,10 @@ def add_memory(context: OperationContext, parameters: Asked) -> Done:
         tags=[tag.removeprefix("#") for tag in parameters.texts("tags")],
         importance=importance,
     )
-    return Done(address(f"/memories/{made.id}", kb=base.name), made, "added")
+    return ChangeResult(address(f"/memories/{made.id}", kb=base.name), made, "added")
 
 
-def edit_memory(context: OperationContext, parameters: Asked) -> Done:
+def edit_memory(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Write a new version of a memory as ``memctl memory edit`` does."""
     base, view = _memory(context, parameters)
     now, text, importance = view.memory, parameters.text("text"), parameters.share("importance")
@@ -179,10 +179,10 @@ def edit_memory(context: OperationContext, parameters: Asked) -> Done:
             "nothing was changed", "change the text, the type, the tags or how important it is"
         )
     made = base.memories.edit(now.id, **changes)
-    return Done(address(f"/memories/{made.id}", kb=base.name), made, "edited")
+    return ChangeResult(address(f"/memories/{made.id}", kb=base.name), made, "edited")
 
 
-def preview_memory(context: OperationContext, parameters: Asked) -> Page:
+def preview_memory(context: OperationContext, parameters: PageRequest) -> Page:
     """Show what would go with a memory, as ``memctl forget --memory ID --dry-run`` does."""
     base, view = _memory(context, parameters)
     report = base.forget(Selection(memories=(view.memory.id,)), dry_run=True)
@@ -190,14 +190,14 @@ def preview_memory(context: OperationContext, parameters: Asked) -> Page:
     return forget_page(base, report, "memory", f"/memories/{row.id}", row.text)
 
 
-def remove_memory(context: OperationContext, parameters: Asked) -> Done:
+def remove_memory(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Delete a memory, or forget it for good, as the commands of these names do."""
     base, view = _memory(context, parameters)
     id_ = view.memory.id
     context.check_changeable(base, view.memory.namespace, f"memory {id_!r}")
     if parameters.text("how") == _FORGET:
         return forgotten_reply(base, base.forget(Selection(memories=(id_,))), "/memories")
-    return Done(
+    return ChangeResult(
         address("/memories", kb=base.name), {"deleted": base.memories.delete(id_)}, "deleted"
     )
 
@@ -216,16 +216,16 @@ def forget_page(base: KnowledgeBase, report: ForgetReport, what: str, back: str,
     return Page("forget.html", f"Forget a {what}", report, shown)
 
 
-def forgotten_reply(base: KnowledgeBase, report: ForgetReport, to: str) -> Done:
+def forgotten_reply(base: KnowledgeBase, report: ForgetReport, to: str) -> ChangeResult:
     """Lead back to a list from which something was forgotten."""
     notice = "partly-forgotten" if report.left else "forgotten"
-    return Done(address(to, kb=base.name), report, notice)
+    return ChangeResult(address(to, kb=base.name), report, notice)
 
 
 # --- documents ------------------------------------------------------------------------------------
 
 
-def documents(context: OperationContext, parameters: Asked) -> Page:
+def documents(context: OperationContext, parameters: PageRequest) -> Page:
     """List documents as ``memctl document list`` does."""
     filters = filters_of(context, parameters)
     sort: DocumentSort | None = parameters.choice("sort", DocumentSort, None)
@@ -258,7 +258,7 @@ def documents(context: OperationContext, parameters: Asked) -> Page:
     return Page("documents.html", "Documents", found, shown)
 
 
-def document(context: OperationContext, parameters: Asked) -> Page:
+def document(context: OperationContext, parameters: PageRequest) -> Page:
     """Show a document: its text with what was made of it, what is known of it, its receipts."""
     base, view = _document(context, parameters)
     text = view.document.text
@@ -332,7 +332,7 @@ class Conflict(Struct, frozen=True):
     message: str
 
 
-def edit_document(context: OperationContext, parameters: Asked) -> Done | Page:
+def edit_document(context: OperationContext, parameters: PageRequest) -> ChangeResult | Page:
     """Write a new version of a document, as the operation ``revise_document`` does.
 
     Raises:
@@ -354,10 +354,10 @@ def edit_document(context: OperationContext, parameters: Asked) -> Done | Page:
         return Page("conflict.html", "It has changed meanwhile", found, status=409)
     former = "" if restored else done.supersedes
     to = address(f"/documents/{done.document_id}", kb=base.name, former=former)
-    return Done(to, done, "taken-back" if restored else "revised")
+    return ChangeResult(to, done, "taken-back" if restored else "revised")
 
 
-def preview_link(context: OperationContext, parameters: Asked) -> Page:
+def preview_link(context: OperationContext, parameters: PageRequest) -> Page:
     """Show what making a link of a mention would come to."""
     found = link_mention(context, _link_parameters(parameters, dry_run=True))
     shown = {
@@ -367,15 +367,15 @@ def preview_link(context: OperationContext, parameters: Asked) -> Page:
     return Page("link.html", "Make it a link", found, shown)
 
 
-def make_link(context: OperationContext, parameters: Asked) -> Done:
+def make_link(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Make a link of a mention, as the operation ``link_mention`` does."""
     found = link_mention(context, _link_parameters(parameters, dry_run=False))
     done = found.document
     to = address(f"/documents/{done.document_id}", kb=done.kb, former=done.supersedes)
-    return Done(to, found, "linked")
+    return ChangeResult(to, found, "linked")
 
 
-def _link_parameters(parameters: Asked, *, dry_run: bool) -> LinkMentionParameters:
+def _link_parameters(parameters: PageRequest, *, dry_run: bool) -> LinkMentionParameters:
     return LinkMentionParameters(
         document_id=parameters.path["id"],
         named_in=parameters.text("in"),
@@ -390,7 +390,9 @@ def _receipts(base: KnowledgeBase, view: DocumentView) -> Sequence[Any]:
     return [each for each in found if each.document_id in (view.document.id, None)]
 
 
-def _document(context: OperationContext, parameters: Asked) -> tuple[KnowledgeBase, DocumentView]:
+def _document(
+    context: OperationContext, parameters: PageRequest
+) -> tuple[KnowledgeBase, DocumentView]:
     id_ = parameters.path["id"]
     base = opened(context).owner("documents", id_)
     view = base.documents.get(id_)
@@ -410,7 +412,7 @@ class LinkedPages(Struct, frozen=True):
     related: tuple[RelatedPage, ...]
 
 
-def linked_pages(context: OperationContext, parameters: Asked) -> Page:
+def linked_pages(context: OperationContext, parameters: PageRequest) -> Page:
     """Show what a document links to, what links to it or names it, and what is about the same."""
     base, view = _document(context, parameters)
     document = view.document
@@ -505,7 +507,7 @@ def _covering(spans: Sequence[_Span], cuts: Sequence[int]) -> Iterator[Sequence[
         yield over
 
 
-def reprocess(context: OperationContext, parameters: Asked) -> Done:
+def reprocess(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Read a document's source again as ``memctl document reprocess`` does.
 
     Raises:
@@ -519,10 +521,10 @@ def reprocess(context: OperationContext, parameters: Asked) -> Done:
         raise UsageError(failed.reason, failed.hint)
     new = next((each.document_id for each in report.outcomes if each.document_id), None)
     id_ = new or view.document.id
-    return Done(address(f"/documents/{id_}", kb=base.name), report, "reprocessed")
+    return ChangeResult(address(f"/documents/{id_}", kb=base.name), report, "reprocessed")
 
 
-def preview_document(context: OperationContext, parameters: Asked) -> Page:
+def preview_document(context: OperationContext, parameters: PageRequest) -> Page:
     """Show what would go with a document, as ``memctl forget --document ID --dry-run`` does."""
     base, view = _document(context, parameters)
     report = base.forget(Selection(documents=(view.document.id,)), dry_run=True)
@@ -530,7 +532,7 @@ def preview_document(context: OperationContext, parameters: Asked) -> Page:
     return forget_page(base, report, "document", f"/documents/{row.id}", row.title or row.source)
 
 
-def remove_document(context: OperationContext, parameters: Asked) -> Done:
+def remove_document(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Delete a document, or forget it for good, as the commands of these names do."""
     base, view = _document(context, parameters)
     _check_own(context, base, view)
@@ -538,7 +540,7 @@ def remove_document(context: OperationContext, parameters: Asked) -> Done:
     if parameters.text("how") == _FORGET:
         return forgotten_reply(base, base.forget(Selection(documents=(id_,))), "/documents")
     gone = {"deleted_memories": base.documents.delete(id_)}
-    return Done(address("/documents", kb=base.name), gone, "deleted")
+    return ChangeResult(address("/documents", kb=base.name), gone, "deleted")
 
 
 def _check_own(context: OperationContext, base: KnowledgeBase, view: DocumentView) -> None:
@@ -554,7 +556,7 @@ def _check_own(context: OperationContext, base: KnowledgeBase, view: DocumentVie
 # --- conversations --------------------------------------------------------------------------------
 
 
-def sessions(context: OperationContext, parameters: Asked) -> Page:
+def sessions(context: OperationContext, parameters: PageRequest) -> Page:
     """List conversations as ``memctl session list`` does, the latest first."""
     status: SessionStatus | None = parameters.choice("status", SessionStatus, None)
     offset = parameters.offset
@@ -579,7 +581,7 @@ def sessions(context: OperationContext, parameters: Asked) -> Page:
     return Page("sessions.html", "Sessions", data, shown)
 
 
-def session(context: OperationContext, parameters: Asked) -> Page:
+def session(context: OperationContext, parameters: PageRequest) -> Page:
     """Show a conversation with what was said last."""
     base, found = _session(context, parameters)
     turns = base.sessions.turns(found, last=_TURNS)
@@ -587,20 +589,20 @@ def session(context: OperationContext, parameters: Asked) -> Page:
     return Page("session.html", found.title or found.session_id, data)
 
 
-def _session(context: OperationContext, parameters: Asked) -> tuple[KnowledgeBase, Session]:
+def _session(context: OperationContext, parameters: PageRequest) -> tuple[KnowledgeBase, Session]:
     namespace = parameters.text("namespace") or None
     return readable_session(context, bases_of(context), parameters.path["id"], namespace)
 
 
-def archive_session(context: OperationContext, parameters: Asked) -> Done:
+def archive_session(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Summarise a conversation and put it away, as ``memctl session archive`` does."""
     base, found = _session(context, parameters)
     made = base.sessions.archive(found)
     to = address(f"/sessions/{found.session_id}", kb=base.name, namespace=found.namespace)
-    return Done(to, made, "archived")
+    return ChangeResult(to, made, "archived")
 
 
-def preview_session(context: OperationContext, parameters: Asked) -> Page:
+def preview_session(context: OperationContext, parameters: PageRequest) -> Page:
     """Show what would go with a conversation."""
     base, found = _session(context, parameters)
     report = base.sessions.forget(found, dry_run=True)
@@ -608,7 +610,7 @@ def preview_session(context: OperationContext, parameters: Asked) -> Page:
     return forget_page(base, report, "conversation", back, name)
 
 
-def forget_session(context: OperationContext, parameters: Asked) -> Done:
+def forget_session(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Remove a conversation for good, as ``memctl forget --session`` does."""
     base, found = _session(context, parameters)
     return forgotten_reply(base, base.sessions.forget(found), "/sessions")

@@ -16,7 +16,7 @@ from memctl.operations.finding import find_in_graphs, opened
 from memctl.operations.operation_context import OperationContext
 from memctl.records import Filters, Memory
 from memctl.server.web.listing import Row, bases_of, collect_rows, filter_fields, filters_of
-from memctl.server.web.pages import Asked, Page
+from memctl.server.web.pages import Page, PageRequest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,7 +38,7 @@ By = Literal["known", "happened"]
 # --- insights -------------------------------------------------------------------------------------
 
 
-def insights(context: OperationContext, parameters: Asked) -> Page:
+def insights(context: OperationContext, parameters: PageRequest) -> Page:
     """List insights, the newest first, with the memories they rest on side by side."""
     filters, given = filters_of(context, parameters), parameters.text("kind")
     kind = next((each for each in get_args(InsightKind) if each == given), None)
@@ -90,7 +90,7 @@ class Bar(Struct, frozen=True):
     count: int
 
 
-def timeline(context: OperationContext, parameters: Asked) -> Page:
+def timeline(context: OperationContext, parameters: PageRequest) -> Page:
     """List what was distilled, by the day on which it became known or happened."""
     by: By = parameters.choice("by", By, "happened")
     column = "valid_from" if by == "known" else "created_at"
@@ -198,7 +198,7 @@ class Neighbourhood(Struct, frozen=True):
     """The types of its connections, whichever are shown."""
 
 
-class NamedIn(Struct, frozen=True):
+class NameMatch(Struct, frozen=True):
     """A name that was found, and where."""
 
     kb: str
@@ -209,11 +209,11 @@ class GraphPage(Struct, frozen=True):
     """Names that were searched for, and on request what there is in each graph."""
 
     query: str
-    names: tuple[NamedIn, ...]
+    names: tuple[NameMatch, ...]
     overviews: tuple[Overview, ...]
 
 
-def graph(context: OperationContext, parameters: Asked) -> Page:
+def graph(context: OperationContext, parameters: PageRequest) -> Page:
     """Show names and how they are connected, or what is near one of them."""
     name, words = parameters.text("name"), parameters.text("q")
     hops = parameters.number("hops", 1, 1, _MAX_HOPS)
@@ -230,7 +230,7 @@ def graph(context: OperationContext, parameters: Asked) -> Page:
     data = GraphPage(
         query=words,
         names=tuple(
-            NamedIn(kb, found)
+            NameMatch(kb, found)
             for kb, view in views
             if words
             for found in view.search(words, _NAMES)

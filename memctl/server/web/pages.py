@@ -60,7 +60,7 @@ _HEADERS = {
 # --- what was asked -------------------------------------------------------------------------------
 
 
-class Asked(Struct, frozen=True):
+class PageRequest(Struct, frozen=True):
     """What a request says: its address, and the fields of its query or form."""
 
     path: Mapping[str, str]
@@ -152,7 +152,7 @@ class Asked(Struct, frozen=True):
         return self.number("offset", 0)
 
 
-async def _parse_request(request: Request) -> Asked:
+async def _parse_request(request: Request) -> PageRequest:
     fields: dict[str, list[str]] = {}
     files: list[UploadFile] = []
     for name, value in request.query_params.multi_items():
@@ -168,7 +168,7 @@ async def _parse_request(request: Request) -> Asked:
                 fields[name] = [each for each in form.getlist(name) if isinstance(each, str)]
                 files += [each for each in form.getlist(name) if isinstance(each, UploadFile)]
     calls = calls_of(request)
-    return Asked(request.path_params, fields, files, calls.home.now(), calls.entries())
+    return PageRequest(request.path_params, fields, files, calls.home.now(), calls.entries())
 
 
 async def _json_fields(request: Request) -> dict[str, list[str]]:
@@ -192,7 +192,7 @@ class Page(Struct, frozen=True):
     status: int = 200
 
 
-class Done(Struct, frozen=True):
+class ChangeResult(Struct, frozen=True):
     """What a change gives: where its page goes on, and what a program gets as JSON."""
 
     to: str
@@ -220,8 +220,8 @@ NOTICES: Mapping[str, str] = {
     "archived": "Summarised and archived.",
     "settled": "Settled.",
 }
-View = Callable[[OperationContext, Asked], Page]
-Change = Callable[[OperationContext, Asked], Page | Done]
+View = Callable[[OperationContext, PageRequest], Page]
+Change = Callable[[OperationContext, PageRequest], Page | ChangeResult]
 
 
 def wants_json(request: Request) -> bool:
@@ -269,7 +269,7 @@ def _route(path: str, view: Change, effect: Effect, methods: list[str]) -> Route
             reply = json_reply(result.data, result.status if isinstance(result, Page) else 200)
             reply.headers["vary"] = "Accept"
             return reply
-        if isinstance(result, Done):
+        if isinstance(result, ChangeResult):
             return RedirectResponse(_address_with_notice(result), 303, dict(_HEADERS))
         return _page_reply(request, result, parameters.kbs)
 
@@ -297,7 +297,7 @@ async def _redirect_to_parent(request: Request) -> Response:
     return RedirectResponse(address(above, kb=request.query_params.getlist("kb")), 303)
 
 
-def _address_with_notice(done: Done) -> str:
+def _address_with_notice(done: ChangeResult) -> str:
     if not done.notice:
         return done.to
     path, hash_, fragment = done.to.partition("#")

@@ -17,7 +17,7 @@ from memctl.models.model_status import ProbeResult, TaskModel, probe_models, tas
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import plain_rows
 from memctl.records import FileOutcome, record_like
-from memctl.server.web.pages import Asked, Done, Page, address
+from memctl.server.web.pages import ChangeResult, Page, PageRequest, address
 from memctl.upkeep.runner import JobStatus, Upkeep
 from memctl.watch.hand_in import FailedFile, failed_files, put_in, retry, take_in
 from memctl.watch.watch_status import WatchStatus, waiting_files, watch_status
@@ -44,7 +44,7 @@ class UpkeepState(Struct, frozen=True):
     """When each job of upkeep runs."""
 
 
-def upkeep(context: OperationContext, _: Asked) -> Page:
+def upkeep(context: OperationContext, _: PageRequest) -> Page:
     """Show jobs and schedules, storage, cost and questions.
 
     As ``memctl job list``, ``memctl upkeep list`` and ``memctl stats`` do.
@@ -66,7 +66,7 @@ def _state(base: KnowledgeBase, home: Home) -> UpkeepState:
     )
 
 
-def _job(context: OperationContext, parameters: Asked) -> tuple[KnowledgeBase, int]:
+def _job(context: OperationContext, parameters: PageRequest) -> tuple[KnowledgeBase, int]:
     """Return the knowledge base and the number of the requested job.
 
     Raises:
@@ -81,25 +81,25 @@ def _job(context: OperationContext, parameters: Asked) -> tuple[KnowledgeBase, i
     return bases[0], int(number[:15])
 
 
-def preview_undo(context: OperationContext, parameters: Asked) -> Page:
+def preview_undo(context: OperationContext, parameters: PageRequest) -> Page:
     """Show what taking a job back would come to, as ``memctl job undo --dry-run`` does."""
     base, number = _job(context, parameters)
     report = base.jobs.undo(number, dry_run=True)
     return Page("undo.html", "Take a job back", report)
 
 
-def undo(context: OperationContext, parameters: Asked) -> Done:
+def undo(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Take a job back as ``memctl job undo`` does."""
     base, number = _job(context, parameters)
     report = base.jobs.undo(number, again=parameters.has("again"))
-    return Done(address("/upkeep", kb=base.name), report, "undone")
+    return ChangeResult(address("/upkeep", kb=base.name), report, "undone")
 
 
-def consolidate(context: OperationContext, _: Asked) -> Done:
+def consolidate(context: OperationContext, _: PageRequest) -> ChangeResult:
     """Draw insights now, as ``memctl consolidate`` does."""
     base = context.reading_existing()
     report = base.consolidate()
-    return Done(address("/insights", kb=base.name), report, "consolidated")
+    return ChangeResult(address("/insights", kb=base.name), report, "consolidated")
 
 
 # --- settings -------------------------------------------------------------------------------------
@@ -139,12 +139,12 @@ class AllSettings(Struct, frozen=True):
     """What came of asking each model for something small."""
 
 
-def settings(context: OperationContext, parameters: Asked) -> Page:
+def settings(context: OperationContext, parameters: PageRequest) -> Page:
     """Show knowledge bases, models and settings, as ``kb list``, ``models list`` and ``config``."""
     return Page("settings.html", "Settings", _settings(context, parameters), {"was_tested": False})
 
 
-def test_models(context: OperationContext, parameters: Asked) -> Page:
+def test_models(context: OperationContext, parameters: PageRequest) -> Page:
     """Ask each configured model for something small, as ``memctl models test`` does."""
     tests = tuple(probe_models(context.home.config))
     return Page(
@@ -153,7 +153,7 @@ def test_models(context: OperationContext, parameters: Asked) -> Page:
 
 
 def _settings(
-    context: OperationContext, parameters: Asked, tests: tuple[ProbeResult, ...] = ()
+    context: OperationContext, parameters: PageRequest, tests: tuple[ProbeResult, ...] = ()
 ) -> AllSettings:
     config = context.home.config
     return AllSettings(
@@ -206,7 +206,7 @@ class RecentFile(Struct, frozen=True):
     ingested_at: str
 
 
-def inbox(context: OperationContext, parameters: Asked) -> Page:
+def inbox(context: OperationContext, parameters: PageRequest) -> Page:
     """Show what waits, what failed, and whether a watcher is alive."""
     states: Sequence[InboxState] = ()
     with suppress(KnowledgeBaseNotFound):  # the first file makes the default one
@@ -229,7 +229,7 @@ def _inbox_state(base: KnowledgeBase) -> InboxState:
     )
 
 
-def receive(context: OperationContext, parameters: Asked) -> Done:
+def receive(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Put files into the inbox and take them in, or one text.
 
     Raises:
@@ -246,7 +246,7 @@ def receive(context: OperationContext, parameters: Asked) -> Done:
     placed = [str(put_in(base.layout, file.filename or "", file.file)) for file in files]
     notice = _ingested_at(context, base) if placed else "received"
     to = address("/inbox", kb=base.name)
-    return Done(to, {"kb": base.name, "files": placed, "outcomes": outcome}, notice)
+    return ChangeResult(to, {"kb": base.name, "files": placed, "outcomes": outcome}, notice)
 
 
 def _ingested_at(context: OperationContext, base: KnowledgeBase) -> str:
@@ -257,14 +257,14 @@ def _ingested_at(context: OperationContext, base: KnowledgeBase) -> str:
     return "received"
 
 
-def take_in_waiting(context: OperationContext, _: Asked) -> Done:
+def take_in_waiting(context: OperationContext, _: PageRequest) -> ChangeResult:
     """Take in what waits, as ``memctl watch --once`` does."""
     base = context.reading_existing()
     notice = _ingested_at(context, base)
-    return Done(address("/inbox", kb=base.name), {"kb": base.name}, notice)
+    return ChangeResult(address("/inbox", kb=base.name), {"kb": base.name}, notice)
 
 
-def try_again(context: OperationContext, parameters: Asked) -> Done:
+def try_again(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Have a failed file tried again."""
     base = context.reading_existing()
     base.resources.require_writable()
@@ -272,4 +272,4 @@ def try_again(context: OperationContext, parameters: Asked) -> Done:
     notice = _ingested_at(context, base)
     to = address("/inbox", kb=base.name)
     notice = "retried" if notice == "received" else notice
-    return Done(to, {"kb": base.name, "files": [str(placed)]}, notice)
+    return ChangeResult(to, {"kb": base.name, "files": [str(placed)]}, notice)

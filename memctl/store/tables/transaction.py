@@ -64,7 +64,7 @@ BYTES_HELD = 64 << 20
 Statement = Callable[[sqlite3.Connection], None]
 
 
-class _Held:
+class _PendingRows:
     """Rows appended to a table and not yet written."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class Transaction:
         self._dimension = dimension
         self._clock = clock
         self._schemas = schemas(dimension)
-        self._held: dict[TableName, _Held] = {}
+        self._held: dict[TableName, _PendingRows] = {}
         self._open: dict[TableName, LanceDataset] = {}
         self._known_files: dict[TableName, set[str]] = {}
         self._statements: list[Statement] = []
@@ -116,7 +116,7 @@ class Transaction:
             return
         self.deletions.record_written(table, rows)
         self._count(table, rows)
-        held = self._held.setdefault(table, _Held())
+        held = self._held.setdefault(table, _PendingRows())
         held.add(self._fit_columns(table, rows))
         if held.rows >= ROWS_HELD or held.bytes >= BYTES_HELD:
             self._flush(table)
@@ -180,7 +180,9 @@ class Transaction:
             for at in range(0, len(ids), IDS_A_LOOKUP):
                 where = render(col("id").is_in(ids[at : at + IDS_A_LOOKUP]))
                 rows = dataset.to_table(filter=where)
-                self._held.setdefault(table, _Held()).add(rows.take(pa.array(range(len(rows)))))
+                self._held.setdefault(table, _PendingRows()).add(
+                    rows.take(pa.array(range(len(rows))))
+                )
                 dataset.delete(where)
         self._flush(table)
         return len(ids)

@@ -65,7 +65,7 @@ R = TypeVar("R", bound=Struct)
 LEDGER_PARTS = ("names", "queries", "comparisons", "content", "deletions")
 
 
-class _Waiting(Struct):
+class _PendingMemory(Struct):
     memory_id: str
 
 
@@ -114,7 +114,7 @@ def ledger_restorer(ledger: Ledger, name: str, content: bytes, now: datetime) ->
         if name == "deletions":
             deleted = [_record(DeletedRow, row) for row in rows]
             return lambda _: ledger.deletions.write(deleted)
-        waiting = [_record(_Waiting, row).memory_id for row in rows]
+        waiting = [_record(_PendingMemory, row).memory_id for row in rows]
         return lambda _: ledger.comparisons.add(waiting, now)
     except (ValueError, TypeError, RecursionError) as error:  # no JSON, no instant, other values
         raise DamagedError(

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from memctl.feedback.judging import Judgement
     from memctl.feedback.reflection import Reflection
     from memctl.knowledge_base import KnowledgeBases
-    from memctl.knowledge_base.feedback_parts import Enriched, Judged
+    from memctl.knowledge_base.feedback_parts import EnrichmentResult, JudgementResult
     from memctl.store.ledger.feedback_repositories import ConversationSummary
 
 app = group("feedback", "Say how good answers and conversations were.")
@@ -143,7 +143,7 @@ def add(
 
 def judge(
     context: CommandContext, bases: KnowledgeBases, target: str, judgement: Judgement
-) -> Judged:
+) -> JudgementResult:
     """Record a judgement, and say what became of it."""
     judged = bases.judge(target, judgement)
     made, what = judged.feedback, []
@@ -161,7 +161,7 @@ def _score_word(score: float) -> str:
     return next((word for word, value in _WORDS.items() if value == score), f"{score:g}")
 
 
-def _flat(judged: Judged) -> dict[str, Any]:
+def _flat(judged: JudgementResult) -> dict[str, Any]:
     plain = to_plain(judged)
     return {**plain.pop("feedback"), **plain}
 
@@ -456,7 +456,7 @@ def enrich(
     report_bad_lines(done)
 
 
-def report_bad_lines(done: list[Enriched]) -> None:
+def report_bad_lines(done: list[EnrichmentResult]) -> None:
     """Report lines of a program that could not be read.
 
     Raises:
@@ -472,7 +472,7 @@ def report_bad_lines(done: list[Enriched]) -> None:
         )
 
 
-def _show_enriched(context: CommandContext, each: Enriched) -> None:
+def _show_enriched(context: CommandContext, each: EnrichmentResult) -> None:
     context.console.print(
         f"{each.source}: {format_count(each.texts, 'text')}, {each.report.ingested:,} new in"
         f" {each.kb}",
