@@ -181,7 +181,7 @@ class OverLimit(UnreadableSource):
 
 
 class BadRecord(UnreadableSource):
-    """A line of JSON lines is no record: it is no JSON, or a field cannot be used."""
+    """A line of JSON lines is not a record: it is not JSON, or a field cannot be used."""
 
 
 class ChangedSource(UnreadableSource):

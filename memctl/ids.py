@@ -54,9 +54,9 @@ def private_agent(namespace: str) -> str | None:
 
 
 def without_keeper(namespace: str) -> str:
-    """Return the namespace of the user whom an agent keeps something of; any other as it is.
+    """Return the user's namespace behind an agent's private one; any other unchanged.
 
-    It is empty where the agent keeps it of no user.
+    It is empty if the private namespace is of no user.
     """
     agent = private_agent(namespace)
     if agent is None:

@@ -308,7 +308,7 @@ class KnowledgeBaseSettings(Struct, frozen=True):
         return self.private or bool(self.private_namespaces)
 
     def allows(self, agent: str | None, teams: Collection[str], level: AccessLevel) -> bool:
-        """Return whether an agent may read or write; a person, whom no agent acts for, may both.
+        """Return whether an agent may read or write; a person acting without an agent may do both.
 
         Args:
             agent: Who asks; None for a person.
@@ -442,10 +442,10 @@ def _inbox(item: Mapping[str, Any], folder: Path, place: str) -> Inbox:
 
 
 def own_models(value: object, place: str) -> tuple[tuple[OwnTask, str], ...]:
-    """Return what a table ``[models]`` says, of a knowledge base or an agent.
+    """Return the table ``[models]`` of a knowledge base or an agent.
 
     Raises:
-        ConfigError: It is no table, names something that is no task, or a model is no text.
+        ConfigError: It is not a table, names an unknown task, or a model is not a string.
     """
     if not isinstance(value, dict):
         raise ConfigError(f"{place}: models must be a table", 'write [models] and answer = "..."')
@@ -469,7 +469,7 @@ def own_values(
         place: Where it stands.
 
     Raises:
-        ConfigError: It is no table, or has something else in it.
+        ConfigError: It is not a table, or has other keys.
     """
     if not isinstance(value, dict):
         raise ConfigError(f"{place}: {name} must be a table", f"write [{name}] above it")

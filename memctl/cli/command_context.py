@@ -138,7 +138,7 @@ class CommandContext:
     def reading_existing(self, names: Sequence[str] | None) -> KnowledgeBase:
         """Open for reading the knowledge base that would be written to.
 
-        None is made for that; if it is not there, the only one is opened.
+        It is not created; if it does not exist, the only one is opened.
 
         Raises:
             KnowledgeBaseNotFound: There is none.

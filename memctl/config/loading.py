@@ -118,7 +118,7 @@ def _chosen_home(flags: Mapping[str, str], variables: Mapping[str, str]) -> _Hom
 
 
 def _home(path: Path, origin: Origin) -> _Home:
-    """Refuse what is there and is no folder; one that is not there will be made."""
+    """Refuse a path that exists and is not a folder; a missing folder will be created."""
     path = path.absolute()
     what = f"{origin.name}: {display_path(path)}"
     try:

@@ -333,7 +333,7 @@ class Repair(Struct):
             yield from map(root_id, lacking)
 
     def _doubtful_roots(self) -> Iterator[str]:
-        """Yield the roots of documents of which memories stand in files that have changed."""
+        """Yield the roots of documents with memories in files that have changed."""
         for row in self._doubtful_rows.get("memories", ()):
             if row.document_id:
                 yield root_id(row.document_id)

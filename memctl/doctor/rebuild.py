@@ -203,7 +203,7 @@ Row = Mapping[str, Any]
 def documents_from_passages(
     snapshot: Snapshot, ids: Sequence[str], now: datetime
 ) -> tuple[pa.Table, list[str]]:
-    """Return rows of documents that have what their passages have, where they have it.
+    """Return rows of documents as far as their passages have their text.
 
     Args:
         snapshot: Where the passages are.

@@ -1,7 +1,7 @@
-"""What became of each conversation: summary, reward, feedback and what to do better.
+"""A record of each conversation's outcome: summary, reward, feedback and what to improve.
 
-A record is added when a conversation ends and whenever it is judged; none is changed.
-Without a model the summary is that of the session, and the suggestion follows a few rules.
+A record is added when a conversation ends and whenever it is judged; records never change. Without
+a model the summary is that of the session, and the suggestion follows a few rules.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class PromptVariants(Struct, frozen=True):
     clean: Callable[[str], str]
 
     def tasks(self) -> list[str]:
-        """Return what there are prompts for: those of the program, and those of agents."""
+        """Return the tasks that have prompts: those of the program, and those of agents."""
         kept = {each.task for each in self.ledger.prompt_variants.all()}
         return sorted(kept.union(prompt_names()))
 
@@ -219,7 +219,7 @@ class PromptVariants(Struct, frozen=True):
             self._note("activate" if len(shares) == 1 else "split", task, *shares)
 
     def retire(self, task: str, version: str) -> None:
-        """Have no conversation use a version any more; it stays to be looked at.
+        """Retire a version: no conversation uses it any more, but it can still be viewed.
 
         Raises:
             NotFoundError: There is none that is kept here.

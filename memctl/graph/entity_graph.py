@@ -118,7 +118,7 @@ class Graph:
     def find(self, name: str) -> tuple[int, ...]:
         """Return the nodes that a name, or an id or enough of its beginning, may mean.
 
-        What is called just that comes first, then those that are mentioned most.
+        Nodes with exactly that name come first, then those that are mentioned most.
 
         Raises:
             NotFoundError: There is none; the hint has the nearest names.
@@ -133,7 +133,7 @@ class Graph:
         return tuple(sorted(found, key=lambda at: self.nodes[at].name.casefold() != exact))
 
     def meant_by(self, name: str) -> tuple[int, ...]:
-        """Return the nodes that a name may mean, or else the only one of which it is a part.
+        """Return the nodes that a name may mean, or else the only node whose name contains it.
 
         Raises:
             NotFoundError: There is none, or it is a part of several names.
@@ -292,7 +292,7 @@ def _edge(
     passages: Sequence[int],
     facts: Sequence[tuple[str, tuple[str, ...]]],
 ) -> Edge:
-    """An edge weighs by how often two stand together, and how seldom each stands elsewhere."""
+    """Weigh an edge by how often two names occur together, and how seldom elsewhere."""
     relation_counts = Counter(relation for relation, _ in facts)
     relations = [
         *(relation for relation, _ in relation_counts.most_common()),

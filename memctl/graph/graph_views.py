@@ -266,7 +266,7 @@ class GraphView(Struct, frozen=True, dict=True):
         return tuple(self.graph.nodes[at] for at in self.graph.find(name))
 
     def meant_by(self, name: str) -> tuple[Node, ...]:
-        """Return the nodes that a name may mean, or else the only one of which it is a part.
+        """Return the nodes that a name may mean, or else the only node whose name contains it.
 
         Raises:
             NotFoundError: There is none.

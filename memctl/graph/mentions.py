@@ -1,4 +1,4 @@
-"""Which names stand in which passages, as one snapshot has them.
+"""Which names occur in which passages of one snapshot.
 
 Knows the columns that names come from; what they mean is decided by ``name_resolution``.
 """
@@ -285,7 +285,7 @@ _SHORTEST = 3
 
 
 class NameSpotter:
-    """Finds names in texts, the longest where one stands in another.
+    """Finds names in texts; where one name contains another, the longer one.
 
     Args:
         names: The names; of those that differ in case or marks alone the first counts.

@@ -289,7 +289,7 @@ class Documents(Part):
         return extract_links(self._kb.store, wanted, dry_run=dry_run)
 
     def renew_vectors(self, ids: Sequence[str] = (), *, dry_run: bool = False) -> VectorRenewal:
-        """Make the vectors of documents anew from their texts; of all where none is named.
+        """Embed the texts of documents again; of all documents if none is named.
 
         Args:
             ids: Ids of documents.

@@ -74,7 +74,7 @@ class Judgements(Part):
         return any(may_see(self._kb.program_config, each.namespace) for each in found)
 
     def judge_session(self, session_id: str, judgement: Judgement) -> JudgementResult:
-        """Record a judgement of a conversation, with a new record of what became of it.
+        """Record a judgement of a conversation, with a new record of its outcome.
 
         Raises:
             NotFoundError: There is none of that name.
@@ -117,7 +117,7 @@ class Judgements(Part):
         return shown if limit is None else shown[:limit]
 
     def show(self, feedback_id: str) -> tuple[Feedback, Mapping[str, float]]:
-        """Return a judgement, and by how much it changed the importance of which memories.
+        """Return a judgement, and how much it changed the importance of each memory.
 
         Raises:
             NotFoundError: There is none of that id.

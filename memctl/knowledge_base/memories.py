@@ -277,7 +277,7 @@ class Memories(Part):
 
     @audit_as("memory confirm")
     def confirm(self, id_: str, source: str | None = None) -> int:
-        """Record that a learning was found to be so again; return how often it was confirmed.
+        """Record that a learning was confirmed; return how often it has been.
 
         One that was archived comes back.
 

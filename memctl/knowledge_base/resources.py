@@ -466,7 +466,7 @@ class Part:
     def _namespace_to_write(
         self, named: str | None, own: Callable[[NamespaceSettings, str | None], str]
     ) -> str:
-        """Return the namespace that something goes to.
+        """Return the namespace to write to.
 
         Args:
             named: The one that the caller names.

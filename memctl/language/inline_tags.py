@@ -83,8 +83,8 @@ def find_hashtags(text: str, code: Sequence[Span] = ()) -> tuple[str, ...]:
 def without_inline_tags(text: str) -> str:
     """Return a message without the tags at its beginning and end that no sentence needs.
 
-    Others stay as they are, but lose their sign within a sentence after a word such as "the".
-    Those with the prefix ``beto_`` leave a sentence too, as they are no words.
+    Others stay, but lose their ``#`` within a sentence after a word such as "the". Those with the
+    prefix ``beto_`` leave a sentence too, as they are no words.
     """
     parts: list[str] = []
     position = 0

@@ -339,7 +339,7 @@ def _yearly_span(
 
 
 def _latest_of(days_in: Callable[[int], Days], year: str | None, today: date) -> Days:
-    """Return days of a year, or of the last one that has them and in which they have begun.
+    """Return days of a given year, or of the last year in which they exist and have begun.
 
     Raises:
         ValueError: No year of the calendar has them.

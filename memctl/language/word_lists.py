@@ -264,8 +264,8 @@ PLACE_ENDS, PLACE_STARTS = _english(_LISTS, "place_ends", "place_starts")
 ORGANISATION_ENDS, TITLES, BARE_TITLES = _english(
     _LISTS, "organisation_ends", "titles", "bare_titles"
 )
-"""Words that end the name of an organisation; that stand before a person's name and make it one;
-those of these that are no words of their own."""
+"""Words that end an organisation's name; titles before a person's name; titles that are no words
+otherwise."""
 
 NOT_ALONE, NOT_ENTITIES = _english(_LISTS, "not_alone", "not_entities")
 """Words that name nothing alone or before a number; that are written with a capital, or stand

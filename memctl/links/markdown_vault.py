@@ -213,7 +213,7 @@ class _Writing:
     # --- names ---
 
     def _file_names(self) -> dict[str, str]:
-        """Give each file a name: the one that it has, if that still fits, else the title's."""
+        """Give each file a name: its present one if that still fits, else one from the title."""
         wanted = {INDEX_ID: _INDEX}
         for page in reversed(self._map.pages):  # of one title the first keeps the plain name
             title = page.title or Path(page.source).stem

@@ -71,7 +71,7 @@ class JudgedImportance(Struct):
 
 
 def join_importance(one: JudgedImportance, other: JudgedImportance) -> JudgedImportance:
-    """Return the higher importance without judgements, with the effects of those of both.
+    """Return the higher importance before judgements, plus the effects of both sides' judgements.
 
     The effects come in the order of the judgements, each as far as it stays within 0 to 1, so that
     each can be taken back.  One that is being taken back in one of the two still counts.

@@ -107,8 +107,8 @@ class RemoteEmbedder(_RemoteModel):
             return list(threads.map(self._embedded_once, parts))
 
     def _embedded_once(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Ask, or wait for another process that asks the same now, as one that takes in the same
-        files does."""
+        """Ask, or wait for another process that is asking the same, for instance while ingesting
+        the same files."""
         with self._account.lock_key(self._key("\0".join(texts))):
             kept = [self._cached_vector(text) for text in texts]
             known = [vector for vector in kept if vector is not None]

@@ -184,10 +184,10 @@ class LinkedMention(Struct, frozen=True):
 
 
 def link_mention(context: OperationContext, parameters: LinkMentionParameters) -> LinkedMention:
-    """Make a link of a place at which a document names another one.
+    """Turn a mention of another document into a link.
 
     Raises:
-        VersionConflict: No such name stands there any more.
+        VersionConflict: The name is no longer there.
         UsageError: The document's title cannot be written into a link.
     """
     base, document = context.changeable_document(parameters.named_in)

@@ -132,7 +132,7 @@ def opened(context: OperationContext, otherwise: str = NOTHING_YET) -> Knowledge
 def first_with(
     bases: Iterable[KnowledgeBase], find: Callable[[KnowledgeBase], FoundT], otherwise: str
 ) -> tuple[KnowledgeBase, FoundT]:
-    """Return the first knowledge base that has something, and what it has.
+    """Return the first knowledge base in which something is found, and what was found.
 
     Args:
         bases: Where to look.
@@ -156,8 +156,7 @@ def find_in_graphs(
 ) -> tuple[KnowledgeBase, GraphView, Node]:
     """Return the node that a name means, with the first knowledge base that has it, and its graph.
 
-    A part of a name means it where nothing in any of them is called that, and no other name in
-    any of them has that part.
+    A part of a name will do if no node has exactly that name and only one name contains it.
 
     Raises:
         NotFoundError: There is none.

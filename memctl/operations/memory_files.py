@@ -65,7 +65,7 @@ class MemoryFileReply(Struct, frozen=True):
     text: str
     """For the model."""
     document_id: str | None = None
-    """The version of the file that there is now; None for a folder, or where none is."""
+    """The current version of the file; None for a folder, or if there is none."""
 
 
 class MemoryFile(Struct, frozen=True):

@@ -1,7 +1,7 @@
-"""For whom an operation runs, and what it may open, read and change.
+"""Who an operation runs for, and what it may open, read and change.
 
-Knowledge bases stay open between calls, and are opened anew when their settings change.  Knows
-whose a namespace is, never what an operation does.
+Knowledge bases stay open between calls, and are reopened when their settings change.  Knows whose a
+namespace is, never what an operation does.
 """
 
 from __future__ import annotations

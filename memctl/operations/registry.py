@@ -134,7 +134,7 @@ class Operation(Struct, frozen=True):
     failure: str = ""
     """What stands before the message of an error."""
     alias_of: str = ""
-    """The operation of which this is another form, for those that may use it."""
+    """The operation that this one is an alias of, for callers that may use that one."""
     topic: str = ""
     """The set that it belongs to, for servers that offer some; by default that of its module."""
     is_idempotent: bool = True

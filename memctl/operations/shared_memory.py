@@ -1,4 +1,4 @@
-"""Operations on values by key: those of shared pools, and those that an agent keeps in tiers."""
+"""Operations on values by key, in shared pools and in an agent's tiers."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class SubmittedWork(Struct, frozen=True):
     accepted: int
     """Facts, verdicts, insights or quotes that were taken."""
     dropped: int
-    """Those that were not, since what they quote or cite does not stand in the data."""
+    """Those that were rejected, since what they quote or cite is not in the data."""
     message: str
     dry_run: bool
 

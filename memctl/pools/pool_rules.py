@@ -221,10 +221,10 @@ def data_size(entries: Iterable[PoolKey]) -> int:
 def fit_into(
     pool: Pool, entries: Mapping[str, PoolKey], fresh: Mapping[str, PoolKey]
 ) -> tuple[dict[str, PoolKey], tuple[str, ...]]:
-    """Return the keys that a pool has room for, and the names of those that have to go.
+    """Return the keys that fit into a pool, and the names of those to evict.
 
     Raises:
-        QuotaExceeded: Nothing may go, or what was just written is too big by itself.
+        QuotaExceeded: Nothing may be evicted, or the new value alone is too big.
     """
     retention, left = Retention.of(pool), dict(entries)
     most = retention.max_size_bytes

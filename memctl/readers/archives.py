@@ -1,7 +1,7 @@
 """Archives: each member is read by the reader of its own kind, as a document of its own.
 
-Members are unpacked one at a time into a temporary folder.  Their number, what they come to and how
-deep archives may lie in each other are bounded.
+Members are unpacked one at a time into a temporary folder.  Their number, their total size and the
+depth of nested archives are bounded.
 """
 
 from __future__ import annotations

@@ -161,9 +161,9 @@ def _body_pieces(message: EmailMessage, heading: str) -> Iterator[Piece]:
 
 
 def _page_pieces(page: str) -> Iterator[Piece]:
-    """What a message says as a page; the one that it answers, and its signature, say nothing.
+    """The text of a message as a page, without its signature and the message that it answers.
 
-    Where there is nothing else, as in one that only passes on, that is what it says.
+    They are its text if there is nothing else, as in a message that is only forwarded.
     """
     blocks = content_blocks(parse_page(page).blocks)
     is_reply = any(not (block.quoted or block.signature) for block in blocks)

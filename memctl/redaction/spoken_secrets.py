@@ -141,7 +141,8 @@ def _is_spoken_secret(match: re.Match[str]) -> bool:
 
 
 def _is_pin(match: re.Match[str]) -> bool:
-    """Return whether it is no postal code: those of India are called so, and have six digits."""
+    """Return whether it is not an Indian postal code, which is also called a PIN and has six
+    digits."""
     is_postal = match["code"] or match["colon"]
     return not (is_postal and match.end() - match.end(1) == 6)
 

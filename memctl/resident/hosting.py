@@ -17,8 +17,7 @@ class Host:
 
     Args:
         home: The folder of all knowledge bases that it serves.
-        memory_mb: With more than that in memory it lets go of what it keeps; with still more it
-            ends.
+        memory_mb: Above this much memory it drops its caches; with still more it ends.
     """
 
     def __init__(self, home: Path, memory_mb: int) -> None:

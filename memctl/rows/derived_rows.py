@@ -56,7 +56,7 @@ def _add_mention(known: Entity, more: Entity) -> Entity:
 def add_missing(
     transaction: Transaction, entities: Mapping[str, Entity], relations: Mapping[str, Relation]
 ) -> int:
-    """Add entities and relations that are not there; those that are stay as they are.
+    """Add missing entities and relations; existing ones stay as they are.
 
     Returns:
         How many were added.
@@ -156,7 +156,7 @@ class EntityCounts:
 
 
 def _count_up(transaction: Transaction, more: Mapping[str, Entity]) -> None:
-    """Add counts to entities; those that are gone meanwhile stay so."""
+    """Add counts to entities; those deleted meanwhile stay deleted."""
     from memctl.schema.arrow_tables import entities_table, entity_rows
 
     stored = entity_rows(transaction.snapshot().get("entities", list(more)))

@@ -166,7 +166,7 @@ def erase_rows(
 
 
 def mark_without_memories(transaction: Transaction, documents: Iterable[str | None]) -> None:
-    """Mark those of some documents that have no memory left, as they are no damage.
+    """Mark the documents that have no memory left, so that they do not count as damage.
 
     Args:
         transaction: What has deleted memories of theirs by hand.

@@ -130,7 +130,7 @@ class _EndedFacts(Struct, frozen=True):
 
     rows: list[dict[str, Any]]
     by_id: dict[str, dict[str, Any]]
-    """The memories that go, as far as they are still there."""
+    """The memories being removed that still exist."""
     gone: frozenset[str]
 
     @classmethod

@@ -319,7 +319,7 @@ _BELOW_BASES: tuple[Endpoint, ...] = (
 
 
 def _at_top(endpoints: Iterable[Endpoint]) -> Iterable[Endpoint]:
-    """Yield endpoints of a knowledge base as those of one that need not be named."""
+    """Yield endpoints of a knowledge base without its name in the path."""
     for each in endpoints:
         yield replace(each, path=each.path.replace("/kbs/{kb}", ""), takes_kb=True)
 

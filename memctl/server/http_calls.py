@@ -1,6 +1,6 @@
-"""What requests ask for, carried out in threads: for whom, of which knowledge bases, and errors.
+"""Carries out requests in threads, for a user and on knowledge bases; errors become replies.
 
-Knows how a request says who asks and how an error is written, never what is asked for.
+Knows how a request names its user and how an error is written, never what a request does.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Place(Struct, frozen=True):
         """The number of the version that is to be changed.
 
         Raises:
-            VersionConflict: What the client says is no number, so it is of no version.
+            VersionConflict: The client's value is not a number, so it matches no version.
         """
         if self.if_match in (None, "*"):
             return None
@@ -128,7 +128,7 @@ class Endpoint(Struct, frozen=True):
     of_home: bool = False
     """Whether it is about no knowledge base."""
     takes_kb: bool = False
-    """Whether ``?kb=NAME`` says of which knowledge base; else of the one that is written to."""
+    """Whether ``?kb=NAME`` names the knowledge base; by default the one that is written to."""
 
     only_reads: Callable[[Any], bool] | None = None
     """Tells of arguments whether it only reads with them; by default as ``effect`` says."""

@@ -270,7 +270,7 @@ async def ingest_reply(
     upload: Upload,
     reply: Callable[[IngestReport], Response],
 ) -> Response:
-    """Take in what was sent, and reply; with ``Prefer: respond-async`` have it taken in.
+    """Ingest an upload and reply; with ``Prefer: respond-async`` start a job for it.
 
     Args:
         request: What was sent.

@@ -231,7 +231,7 @@ def _unreachable(upstream: str, error: httpx.HTTPError, outcome: Outcome) -> Res
 
 
 def _read(exchange: _Exchange, request: Request) -> None:
-    """Record who says what in a request; one that is no chat is passed on as it is."""
+    """Record the messages of a chat request; any other request is passed on unchanged."""
     try:
         parameters = json.loads(exchange.body)
     except (ValueError, RecursionError):

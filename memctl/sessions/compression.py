@@ -291,7 +291,7 @@ def title_of(turns: Sequence[Turn]) -> str:
 
 
 def _sections(summary: str) -> dict[str, list[str]]:
-    """Return the lines of a summary by what stands above them; those of the gist by ""."""
+    """Return the lines of a summary by the heading above them; those of the gist by ""."""
     found: dict[str, list[str]] = {}
     heading = ""
     for line in filter(None, summary.splitlines()):

@@ -389,7 +389,7 @@ class SkillConflicts:
         return None
 
     def undo(self, job: Job, *, dry_run: bool = False) -> tuple[Sequence[str], Sequence[str]]:
-        """Take back what a job has changed of skills; what has been changed since stays.
+        """Undo a job's changes to skills; later changes stay.
 
         Returns:
             The skills that are as before, and those that are left as they are.

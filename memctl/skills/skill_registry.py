@@ -313,7 +313,7 @@ class Skills:
         status: SkillStatus | None = None,
         agent: str | None = None,
     ) -> Sequence[SkillView]:
-        """Return skills by slug, those that are archived only where their status is asked for.
+        """Return skills by slug; archived ones only if that status is asked for.
 
         Args:
             category: Only of this one.

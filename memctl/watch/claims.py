@@ -125,7 +125,7 @@ class Claims:
     def claim(
         self, files: Sequence[InboxFile], refused: Callable[[InboxFile, OSError], None]
     ) -> list[ClaimedFile]:
-        """Take files out of their inboxes, but for those that are not there any more.
+        """Take files out of their inboxes, except those that are gone.
 
         Args:
             files: Which.
@@ -220,7 +220,7 @@ class Claims:
     ) -> None:
         """Move files to ``processed/`` or, with the reason beside it, ``failed/``; or delete them.
 
-        A file that was taken away meanwhile has gone nowhere.
+        A file that was removed meanwhile is moved nowhere.
 
         Args:
             results: Which, and what became of them.

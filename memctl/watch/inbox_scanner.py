@@ -1,4 +1,4 @@
-"""Looking into the inboxes of one knowledge base: what lies there, and what stands still."""
+"""Scans the inboxes of one knowledge base: which files are there, and which no longer change."""
 
 from __future__ import annotations
 

@@ -386,9 +386,9 @@ class WatchedBases:
                 )
 
     def names(self) -> list[str]:
-        """Return the names of those that are to be served now.
+        """Return the names of the knowledge bases to serve now.
 
-        One of which the settings cannot be read is among them: opening it says why.
+        One with unreadable settings is included: opening it says why.
         """
         return [entry.name for entry in self.home.entries() if self._is_wanted(entry)]
 

@@ -118,10 +118,10 @@ def _head(name: str, value: Any = None) -> SourceText:
 
 
 def read_jsonl(path: Path, name: str) -> Iterator[SourceText]:
-    """Read JSON lines, streaming: each object is a row whose number is that of its line.
+    """Stream JSON lines: each object is a row with the number of its line.
 
-    A line that is no JSON, or nested too deeply, is kept as it is, and its record is
-    listed as missing.
+    A line that is not JSON, or nested too deeply, is kept as text, and its record is listed as
+    missing.
 
     Raises:
         UnreadableSource: There is no other line.
@@ -418,7 +418,7 @@ def load_front_matter(text: str) -> Any:
     """The value of YAML front matter; None where there is none.
 
     People write ``description: Review code: style, tests``, and the programs that such files are
-    for read it.  So where it is no YAML, what stands behind a key is taken as it is written.
+    for read it.  So if it is not valid YAML, everything after a key is taken literally.
 
     Raises:
         UnreadableSource: It cannot be read that way either; line and column are those of the text.

@@ -120,7 +120,7 @@ class _DefinitionList(Struct):
     has_text: bool = False
     """Whether the term at hand has words already."""
     waiting: list[Block] = field(default_factory=list)
-    """Terms of which there is no definition so far."""
+    """Terms without a definition so far."""
 
 
 class _Table(Struct):

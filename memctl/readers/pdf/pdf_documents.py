@@ -199,7 +199,7 @@ def pdf_errors() -> tuple[type[Exception], ...]:
 def page_texts(reader: PdfReader, count: int, work: StepBudget) -> Iterator[PageText]:
     """Read page by page; one damaged page is no reason to lose the others.
 
-    A page that stands in several places, as none does that a program wrote, is read in the first.
+    A page listed several times, which only damaged files have, is read once.
     """
     ocr, left, errors, fonts = find_ocr(), OCR_PAGES, pdf_errors(), Fonts()
     read: set[int] = set()

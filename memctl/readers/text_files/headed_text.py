@@ -207,7 +207,7 @@ def _in_order(*found: Iterable[Heading]) -> Iterator[Heading]:
 def _outside_blocks(
     headings: Iterable[Heading], text: str, begins: re.Pattern[str]
 ) -> Iterator[Heading]:
-    """Yield the headings that stand in no delimited block.
+    """Yield the headings outside delimited blocks.
 
     Args:
         headings: In order.

@@ -79,7 +79,7 @@ _COLUMNS: Mapping[str, Mapping[str, Callable[[Any, Any], Any]]] = {
     VARIANTS.name: {"is_retired": max},
     ConfirmationRepository.table.name: {"job_id": _keep_ours},
 }
-"""Columns that are joined by themselves, whichever row counts; those that stay are made anew."""
+"""Columns that are joined separately, whichever row wins."""
 
 
 class ContentMerge(Struct, frozen=True):
@@ -161,7 +161,7 @@ def merge_content(
 def compare_content(
     ours: Iterable[Mapping[str, Any]], theirs: Iterable[Mapping[str, Any]]
 ) -> ContentMerge:
-    """Return what joining rows with those of another ledger would come to; nothing is written."""
+    """Return what joining rows with those of another ledger would change; write nothing."""
     with empty_ledger() as connection:
         import_content(ours)(connection)
         return merge_content(connection, theirs, ("", ""), MovedRows())
@@ -305,7 +305,7 @@ class _Merge:
     def _join_histories(
         self, table: ContentTable, ours: Sequence[_Values], theirs: Sequence[_Values]
     ) -> None:
-        """Number the versions of each thing anew, those of both in the order of their instants."""
+        """Renumber the versions of each thing, those of both ledgers in order of time."""
         of_ours, of_theirs = _histories(table, ours), _histories(table, theirs)
         for key, versions in of_theirs.items():
             own_values = of_ours.get(key, {})

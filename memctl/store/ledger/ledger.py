@@ -291,13 +291,13 @@ class Ledger:
                 self._depth -= 1
 
     def settle(self) -> None:
-        """See to it that a change whose commit failed does not count.
+        """Make sure that a change whose commit failed does not count.
 
-        All of it may stand in the log, and would count when that is read anew: another change is
-        written in its place.
+        All of it may be in the log, and would count when the log is read again: another change is
+        written over it.
 
         Raises:
-            DiskRefused: It can't be written, so that either may come true.
+            DiskRefused: The log cannot be written, so it is undecided whether the change counts.
         """
         if not self._is_in_doubt:
             return
@@ -569,7 +569,7 @@ def fingerprint(path: Path) -> Fingerprint:
 
 
 def file_identity(path: Path) -> tuple[int, int]:
-    """Return what tells a file from another that stands in its place; zeros where there is none."""
+    """Return the device and inode of the file at a path; zeros if there is none."""
     try:
         found = path.stat()
     except FileNotFoundError:

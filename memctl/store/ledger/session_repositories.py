@@ -100,7 +100,7 @@ class SessionRepository(Repository[Session]):
     def unsummarised_longer_than(
         self, agent: str | None, tokens: int, messages: int
     ) -> list[Session]:
-        """Return the conversations that go on and are long, in what no summary stands for.
+        """Return the long conversations that go on, with many turns that no summary covers.
 
         Args:
             agent: With whom; None for those that name no agent.

@@ -215,7 +215,7 @@ class Transaction:
         self._dimension, self._schemas = dimension, schemas(dimension)
 
     def restore(self, versions: Mapping[TableName, int], dimension: int) -> None:
-        """Restore the tables to earlier versions, which stay as they are.
+        """Restore the tables to earlier versions, which themselves stay unchanged.
 
         Args:
             versions: Of every table there was, one that is still there.  Tables that came later

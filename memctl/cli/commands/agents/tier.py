@@ -175,8 +175,8 @@ def get(
 ) -> None:
     """Print the value of a key from the first tier that has it.
 
-    Working memory is asked first, then short-term entries, the default pool, and memories; the
-    exit code is 4 where none has it.
+    Working memory is asked first, then short-term entries, the default pool and memories; the exit
+    code is 4 if none has it.
     """
     chosen = _tier(tier)
     if source is not None and (chosen or place or keep):
