@@ -152,7 +152,7 @@ def parse_agent(data: bytes, place: str) -> AgentSettings:
 
 
 def _dotted_keys(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """Return the keys of a file, those of its sections with the names of these before them."""
+    """Return the keys of a file, those in sections as ``section.key``."""
     for key, value in settings.items():
         if isinstance(value, Mapping):
             yield from _dotted_keys(value, f"{prefix}{key}.")

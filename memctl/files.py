@@ -285,7 +285,7 @@ def _name_target(error: BaseException, temporary: Path, path: Path) -> None:
 
 
 def clear_temporaries(paths: Iterable[Path]) -> None:
-    """Remove temporary files that killed processes have left half written.
+    """Remove the temporary files of killed processes.
 
     A file that is still written is locked.  Files that are not named as :func:`new_temporary` does
     stay.

@@ -148,7 +148,7 @@ def owner_of(namespaces: NamespaceSettings, namespace: str) -> str | None:
 
 
 def may_see(config: Config, namespace: str) -> bool:
-    """Return whether who acts may see a namespace: not where it is another user's or agent's."""
+    """Return whether the acting user or agent may see a namespace, which must not be another's."""
     if config.agent is not None and private_agent(namespace) not in (None, config.agent):
         return False
     return config.user is None or owner_of(config.namespaces, namespace) in (None, config.user)

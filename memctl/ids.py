@@ -131,9 +131,9 @@ def conflict_id(kind: str, skills: list[str], requirement: str) -> str:
 
 
 def storable(text: str) -> str:
-    """Return a text as it is stored: with ``?`` for lone surrogates, which UTF-8 has no bytes for.
+    """Return a text as it is stored: with ``?`` for lone surrogates, which UTF-8 cannot encode.
 
-    The name of a file that is no UTF-8 has some.
+    File names that are not UTF-8 have some.
     """
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 

@@ -95,7 +95,7 @@ def check_name(name: str, what: str = "a knowledge base") -> str:
 
 
 class Layout(Struct, frozen=True):
-    """Where everything of one knowledge base stands on disk."""
+    """The paths of one knowledge base on disk."""
 
     folder: Path
 
@@ -141,7 +141,7 @@ class Layout(Struct, frozen=True):
 
     @property
     def prompts(self) -> Path:
-        """Prompts of its own, in place of those that come with the program."""
+        """Its own prompts, which replace those of the program."""
         return self.folder / "prompts"
 
     @property

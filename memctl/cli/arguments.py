@@ -364,7 +364,7 @@ def check_types(bases: Iterable[KnowledgeBase], filters: Filters) -> None:
 
 
 def own_type_hint(word: str | None) -> str:
-    """Return what to say of a type that is none of those that memctl gives; "" where it is."""
+    """Return a warning about a type that memctl does not know; "" if it does."""
     return "" if word is None or word in _TYPES else _types_hint(word)
 
 

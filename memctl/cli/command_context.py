@@ -391,7 +391,7 @@ class _Json(logging.Formatter):
 
 _SHOWN_AFTER = 0.4
 _BESIDE_BAR = 40
-"""Characters of a terminal's width for what stands beside the bar."""
+"""Characters of the terminal's width kept for the text beside the bar."""
 
 
 class _Listener:

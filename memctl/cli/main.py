@@ -166,7 +166,7 @@ def root(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Take the options that stand before the command; commands read them from the context."""
+    """Take the options before the command; commands read them from the context."""
 
 
 def all_commands() -> typer.Typer:
@@ -387,7 +387,7 @@ def _report_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:
 
 
 def _suggestion(word: str, group: Any) -> str:
-    """Return a hint at the command that an unknown word may mean; "" if none is near."""
+    """Return a hint at the command that an unknown word may mean; "" if none is similar."""
     import difflib
 
     # The message names such a one.

@@ -150,7 +150,7 @@ def _config_path(flag: str, home: _Home | None, variables: Mapping[str, str]) ->
 
 
 class _Sources(Struct):
-    """The three places where a value can stand; keeps note of which one won."""
+    """The three places where a value can be set; records which one won."""
 
     flags: Mapping[str, str]
     variables: Mapping[str, str]

@@ -93,7 +93,7 @@ class Losses(Struct):
     rows: dict[TableName, int] = field(default_factory=dict)
     """How many rows of a table could not be read."""
     named: dict[TableName, dict[str, LostRow]] = field(default_factory=dict)
-    """Those that something names: an index, a file, another row."""
+    """Rows that an index, a file or another row refers to."""
     again: set[str] = field(default_factory=set)
     """Documents that are read again, by the id of their first part."""
     waits: bool = False
@@ -296,7 +296,7 @@ class Repair(Struct):
         return report.ingested, [each for each in report.outcomes if each.outcome == "failed"]
 
     def _lost_documents(self) -> list[LostDocument]:
-        """Return the documents of which rows are missing or wrong, each with its file."""
+        """Return the documents with missing or wrong rows, each with its file."""
         agreement = self._agreement
         entries = self.base.store.ledger.files.entries(["done"])
         blocked = self.base.store.ledger.deletions.blocked_documents()
@@ -409,7 +409,7 @@ class Repair(Struct):
             yield Step("memories", f"let end again what had been edited: {_memories([*pairs])}")
 
     def _with_graph(self) -> Iterator[Step]:
-        """Make entities and wikilinks anew where some were lost."""
+        """Derive entities and wikilinks again if some were lost."""
         if not self.losses.rows.keys() & {"entities", "relations"}:
             return
         if self.dry_run:

@@ -1,6 +1,6 @@
-"""Whether the rows of the tables and the ledger agree: nothing without what it belongs to.
+"""Checks that the rows of tables and ledger agree, and that no row lacks what it refers to.
 
-What is cited has to stand where it is said to stand: ``document.text[start:end]``.
+A citation has to be where its offsets say: ``document.text[start:end]``.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class CrossReferences(Struct, dict=True):
     def without_memories(self) -> list[str]:
         """Return the ids of live documents that have text and lost every memory.
 
-        Those of which every memory was deleted by hand are left out.
+        Documents whose memories were all deleted by hand are left out.
         """
         owners = HashedIds(
             b["document_id"] for b in self.snapshot.batches("memories", None, _OWNER)
@@ -99,7 +99,7 @@ class CrossReferences(Struct, dict=True):
         yield from _naming(self.snapshot, table, column, self.memories)
 
     def dangling_relations(self) -> Iterator[str]:
-        """Yield the ids of relations one end of which is not there."""
+        """Yield the ids of relations with a missing end."""
         known = self.documents.union(self.memories).union(self.entities)
         for column in ("source_id", "target_id"):
             yield from _naming(self.snapshot, "relations", column, known)
@@ -142,7 +142,7 @@ def _mask(flags: object) -> pa.Array:
 
 
 def check_rows(examination: Examination) -> Iterator[Finding]:
-    """Look for rows that are there twice, or belong to or name what is not there."""
+    """Look for duplicate rows, and rows that refer to missing ones."""
     agreement = CrossReferences(examination.snapshot)
     readable = [table for table in examination.states if examination.can_read(table)]
     known = examination.ledger.manifests.row_counts()

@@ -85,7 +85,7 @@ def _check_files(state: TableState) -> Iterator[Finding]:
 
 
 def check_schema(examination: Examination) -> Iterator[Finding]:
-    """Compare the columns of each table with those that its schema version has."""
+    """Compare the columns of each table with those of its schema version."""
     version = examination.ledger.schema_version()
     expected = schemas(0, version)  # vectors have a check of their own
     for table, state in examination.states.items():
@@ -170,7 +170,7 @@ def _later_versions(state: TableState, is_written_to: bool) -> Finding:
 
 
 def _check_named(examination: Examination) -> Iterator[Finding]:
-    """Look whether each snapshot can still be gone back to."""
+    """Check that each snapshot can still be restored."""
     named = {name: head for name, head in examination.ledger.heads().items() if name != HEAD}
     for name, head in named.items():
         if lost := _lost_tables(examination, head):

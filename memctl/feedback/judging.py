@@ -73,7 +73,7 @@ def check_judgement(judgement: Judgement) -> None:
 
 
 def verdict_of(score: float) -> Verdict | None:
-    """Return a score in a word; None for the one that is neither good nor bad."""
+    """Return a score as a word; None if it is neither good nor bad."""
     if score == NEUTRAL:
         return None
     return "good" if score > NEUTRAL else "bad"

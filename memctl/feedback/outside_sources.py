@@ -51,7 +51,7 @@ class OutsideReply(Struct, frozen=True):
     name: str
     texts: tuple[OutsideText, ...]
     bad_lines: tuple[int, ...]
-    """Numbers of lines that are no text, from 1."""
+    """Numbers of the lines that are not valid text, from 1."""
 
 
 def find_source(sources: Mapping[str, OutsideSource], name: str) -> OutsideSource:

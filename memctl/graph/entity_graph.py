@@ -1,4 +1,4 @@
-"""The graph of what is named: who and what stand together, link to each other or were related.
+"""The graph of names: which occur together, link to each other or are related.
 
 Built from an index in memory; networkx, loaded when it is first needed, has the algorithms.
 """
@@ -83,7 +83,7 @@ class Graph:
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """All nodes; those that no passage names any more are not there."""
+        """All nodes that a passage names."""
         return self.index.nodes
 
     @cached_property

@@ -421,10 +421,10 @@ class GraphView(Struct, frozen=True, dict=True):
         return made
 
     def _find_described(self, words: str, threshold: float) -> list[int]:
-        """Return a few nodes of which a sentence says what a text does, or the like.
+        """Return a few nodes described by a sentence similar to a text.
 
-        Names themselves say nothing of their bearer, so they are left out of the sentence.  Only
-        the passages that are nearest to the text are read.
+        Names are left out of the sentence, as they say nothing of their bearer. Only the passages
+        nearest to the text are read.
         """
         wanted = self.words.stems(words)
         if self.words.load is None or not wanted:

@@ -1,4 +1,4 @@
-"""Names resolved to nodes, with the passages that mention each: what graph and walks stand on."""
+"""Names resolved to nodes, with the passages that mention each; the basis of graph and walks."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def with_edges(
     added: list[Fact] = []
 
     def number(name: str, type_: str) -> int:
-        """Return the number of a node, which is added where there is none."""
+        """Return the number of a node, which is added if it has none."""
         key = name_key(name)
         if not by_key.get(key):
             by_key[key] = (len(nodes),)

@@ -69,7 +69,7 @@ class Page(Struct, frozen=True):
     summary: str
     aliases: tuple[str, ...]
     links: tuple[str, ...]
-    """The names that it links to, as they are written there."""
+    """The names that it links to, as written."""
     parts: tuple[str, ...]
     """The ids of its parts; its own for a document of one part."""
     created_at: datetime
@@ -138,7 +138,7 @@ class FormerTitles:
         }
 
     def current_document(self, name: str) -> str | None:
-        """Return the id of the document that a title belongs to by now.
+        """Return the id of the document that has a title now.
 
         It is in none of the tables where the document is gone; None where no document had that
         title.

@@ -76,7 +76,7 @@ class ClearReport(Struct, frozen=True):
     snapshot: str
     """What brings them back; empty where they were forgotten."""
     left: tuple[str, ...] = ()
-    """Where some of it still is after it was to be forgotten."""
+    """Where some of it still is after forgetting."""
     why: str = ""
     """Why it is still there, and what to do, of all places."""
     hint: str = ""

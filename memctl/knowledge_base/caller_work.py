@@ -66,7 +66,7 @@ class WorkDone(Struct, frozen=True):
     accepted: int
     """How many facts, verdicts, insights or quotes were taken."""
     dropped: int
-    """How many were not, since what they quote or cite does not stand there."""
+    """How many were rejected, since what they quote or cite is not there."""
     message: str
 
 

@@ -55,7 +55,7 @@ class JudgementResult(Struct, frozen=True):
 
 
 class EnrichmentResult(Struct, frozen=True):
-    """What programs of the user's said of a question, and what became of it."""
+    """What the user's own programs returned for a question, and what was done with it."""
 
     kb: str
     source: str

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 
 class Jobs(Part):
-    """What a knowledge base has done by itself."""
+    """The jobs that a knowledge base has run automatically."""
 
     @audit_as("job undo")
     def undo(

@@ -45,7 +45,7 @@ _MOMENTS: Mapping[str, Moment] = {
     "precompress": "stop",
     "sessionend": "stop",
 }
-"""What agents call the moments at which they run a command, in lower case."""
+"""The agents' names of events at which they run a command, in lower case."""
 _NAMES = {
     "start": "SessionStart",
     "prompt": "UserPromptSubmit",

@@ -64,7 +64,7 @@ class FindParameters(Struct, frozen=True, kw_only=True):
 
 
 def search_documents(context: OperationContext, parameters: FindParameters) -> SearchReply:
-    """Find passages of documents, as they stand there."""
+    """Find passages of documents, verbatim."""
     return _find_documents(context, parameters, "documents", ("evidence",))
 
 

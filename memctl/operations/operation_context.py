@@ -1,6 +1,6 @@
 """Who an operation runs for, and what it may open, read and change.
 
-Knowledge bases stay open between calls, and are reopened when their settings change.  Knows whose a
+Knowledge bases stay open between calls, and are reopened when their settings change. Knows whose a
 namespace is, never what an operation does.
 """
 

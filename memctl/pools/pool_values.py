@@ -207,7 +207,7 @@ def merge_objects(data: Data, partial: Data) -> Data:
 
 
 def changed_paths(before: Data, after: Data) -> tuple[str, ...]:
-    """Return the keys whose values differ: top-level ones, and each bulletin by itself."""
+    """Return the keys whose values differ: top-level ones, and each bulletin separately."""
     found: list[str] = []
     for key in changed_keys(before, after):
         old, new = before.get(key) or {}, after.get(key) or {}

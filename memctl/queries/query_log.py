@@ -218,7 +218,7 @@ class QueryLog:
         return True
 
     def is_open(self, entry: QueryEntry) -> bool:
-        """Return whether the user who is named may know of a question: whether they asked it.
+        """Return whether a user may see a logged question, that is, asked it.
 
         One that is noted without a user counts by the namespaces that it was limited to.
         """

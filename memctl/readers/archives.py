@@ -1,6 +1,6 @@
 """Archives: each member is read by the reader of its own kind, as a document of its own.
 
-Members are unpacked one at a time into a temporary folder.  Their number, their total size and the
+Members are unpacked one at a time into a temporary folder. Their number, their total size and the
 depth of nested archives are bounded.
 """
 

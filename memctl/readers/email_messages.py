@@ -374,7 +374,7 @@ _LINE_BYTES = 1 << 20
 
 
 def read_box(path: Path, name: str) -> Iterator[SourceText]:
-    """Yield the messages of a mail box; one that cannot be read_box says why."""
+    """Yield the messages of a mail box; one that cannot be read says why."""
     keys = UnitKeys()
     for number, line, content in _messages(path):
         key = keys.new(_message_id(content), content)

@@ -216,7 +216,7 @@ def replace_rows(
 
 
 def erase_missing(transaction: Transaction, table: TableName, ids: Iterable[str]) -> RemovedRows:
-    """Erase rows that have been deleted to be made anew, as far as they have not been."""
+    """Erase rows that were deleted to be rewritten, except those that were."""
     missing, snapshot = set(ids), transaction.snapshot()
     missing.difference_update(snapshot.get(table, sorted(missing), ["id"])["id"].to_pylist())
     return erase_rows(transaction, table, missing)

@@ -253,7 +253,7 @@ class RagUpload(Struct, frozen=True, kw_only=True):
 
 
 async def _rag_upload(request: Request) -> Response:
-    """Take in a document, as a form or JSON."""
+    """Ingest a document, sent as a form or as JSON."""
     calls = calls_of(request)
     named = request.query_params.get("knowledge_base_id")
     kb = calls.require_written(named)

@@ -148,7 +148,7 @@ class _RowCollector:
         )
 
     def has(self, id_: str) -> bool:
-        """Return whether a row of that id is there by now."""
+        """Return whether a row with that id has been added."""
         return hash(id_) in self._seen
 
     def add_all(

@@ -157,7 +157,7 @@ class Store:
         return cls(folder, ledger, int(dimension), clock, wait)
 
     def close(self) -> None:
-        """Let go of every file."""
+        """Close every file."""
         self._leases.close()
         self._datasets.renew()
         self.ledger.close()

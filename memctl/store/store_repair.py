@@ -89,7 +89,7 @@ class Loss(Struct, frozen=True):
 
 
 class RepairReport(Struct, frozen=True):
-    """What was done about tables and the ledger, and what they lack by now."""
+    """What was repaired in tables and ledger, and what is still missing."""
 
     verifier: Verifier
     """Has read all files."""

@@ -54,7 +54,7 @@ def value_metadata(value: Any) -> dict[str, Any]:
 
 
 class WriteOutcome(Struct):
-    """What became of some memories that were to be written."""
+    """The outcome of writing some memories."""
 
     added: list[Memory] = field(default_factory=list)
     replaced: dict[str, str] = field(default_factory=dict)
@@ -162,7 +162,7 @@ class _Current(Struct, frozen=True):
 
 
 class _Plan:
-    """Which memories are written, and which of them take the place of which."""
+    """Which memories are written, and which older ones they replace."""
 
     def __init__(self, current: Sequence[_Current], near: float | None) -> None:
         self._current = {each.memory.id: each for each in current}

@@ -1,4 +1,4 @@
-"""The router: reads a key from whichever tier has it, and writes to the one that is meant.
+"""The router: reads a key from whichever tier has it, and writes to the right one.
 
 Working memory is asked first, then short-term entries, the default pool, and long-term memory.
 """
@@ -234,7 +234,7 @@ class Router:
         ttl: float | None,
         type_: ShortTermType | None,
     ) -> tuple[Tier, Any, str | None]:
-        """Return the tier to write to, the value as JSON has it, and the session."""
+        """Return the tier to write to, the value as plain JSON data, and the session."""
         checked_key(key)
         _require_tiers(tier)
         session = checked_name(session_id or self._identity.session, "a session")

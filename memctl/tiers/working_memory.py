@@ -124,7 +124,7 @@ class WorkingMemory:
         return self.put("value", key, value, ttl)
 
     def retrieve(self, key: str, default: Any = None) -> Any:
-        """Return the value of a key; the default where there is none."""
+        """Return the value of a key, or the default."""
         return self.get("value", key, default)
 
     def exists(self, key: str) -> bool:

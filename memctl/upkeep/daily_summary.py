@@ -148,7 +148,7 @@ def write_missing_pages(context: UpkeepContext) -> Outcome:
 
 
 def _page_id(day: date) -> str:
-    """Return the id of the first page of a day that was written by itself."""
+    """Return the id of the first page of a day that was written automatically."""
     return document_id(DEFAULT_NAMESPACE, "", external_id=f"{DAILY_SUMMARY} {day.isoformat()}")
 
 

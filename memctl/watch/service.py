@@ -136,10 +136,10 @@ class WatchService:
         return False
 
     def _drain(self) -> bool:
-        """Look at every knowledge base once; say whether nothing is left to do.
+        """Serve every knowledge base once; return whether nothing is left to do.
 
-        What does not stand still for twice as long as it should is left for the next time, and so
-        is all that a store has no room for.
+        A file that keeps changing for twice the settling time is left for the next run, and so is
+        whatever a store has no room for.
         """
         worked, wait = self._turns()
         self._beat()

@@ -44,7 +44,7 @@ class WatchStatus(Struct, frozen=True):
     oldest_waiting: str
     oldest_since: datetime | None
     failed: int
-    """Files that could not be taken in."""
+    """Files that could not be ingested."""
     last_error: str
     last_error_at: datetime | None
     last_consolidation: datetime | None
@@ -55,7 +55,7 @@ class WatchStatus(Struct, frozen=True):
     working: str = ""
     """How far the watcher is with a file that takes long."""
     forgets_unfinished: int = 0
-    """Forgets that were cut off, so that files may still have what is gone."""
+    """Interrupted forgets, after which files may still have what was forgotten."""
     polled: tuple[str, ...] = ()
     """Folders that are only looked into from time to time, and why."""
     never_taken: tuple[str, ...] = ()
@@ -141,7 +141,8 @@ def waiting_files(base: KnowledgeBase) -> list[tuple[str, float]]:
 
 
 def _waiting_files(base: KnowledgeBase) -> tuple[list[tuple[str, float]], tuple[str, ...]]:
-    """Files that wait, each since when, and those in inboxes that are never taken as they are."""
+    """Waiting files, each with the time since when, and files in inboxes that are never ingested as
+    they are."""
     left: list[str] = []
 
     def note_skipped(path: Path, why: SkipReason) -> None:

@@ -21,7 +21,7 @@ _COPIES = 3
 
 
 def is_found(result: QueryResult) -> bool:
-    """Return whether what was asked for is there: hits that are only near are no answer."""
+    """Return whether the question was answered: hits that are only similar are no answer."""
     return bool(result.hits) if result.answer is None else result.answer.found
 
 

@@ -418,7 +418,7 @@ def load_front_matter(text: str) -> Any:
     """The value of YAML front matter; None where there is none.
 
     People write ``description: Review code: style, tests``, and the programs that such files are
-    for read it.  So if it is not valid YAML, everything after a key is taken literally.
+    for read it. So if it is not valid YAML, everything after a key is taken literally.
 
     Raises:
         UnreadableSource: It cannot be read that way either; line and column are those of the text.

@@ -103,7 +103,7 @@ def _declared_encoding(head: bytes) -> str:
 
 
 def page_pieces(page: Page) -> Iterator[Piece]:
-    """The content of a page as pieces; one that only shows a plain text is read as that."""
+    """The content of a page as pieces; one that only shows plain text is read as plain text."""
     blocks = content_blocks(page.blocks)
     shown = sum(block.characters for block in blocks if block.kind == "code")
     if shown > _MIN_SHOWN * _characters(blocks):

@@ -194,7 +194,7 @@ class InboxState(Struct, frozen=True):
     waiting: tuple[str, ...]
     failed: tuple[FailedFile, ...]
     recent: tuple[RecentFile, ...]
-    """What was taken in last."""
+    """The latest ingested files."""
 
 
 class RecentFile(Struct, frozen=True):
@@ -258,7 +258,7 @@ def _ingested_at(context: OperationContext, base: KnowledgeBase) -> str:
 
 
 def take_in_waiting(context: OperationContext, _: PageRequest) -> ChangeResult:
-    """Take in what waits, as ``memctl watch --once`` does."""
+    """Ingest waiting files, as ``memctl watch --once`` does."""
     base = context.reading_existing()
     notice = _ingested_at(context, base)
     return ChangeResult(address("/inbox", kb=base.name), {"kb": base.name}, notice)

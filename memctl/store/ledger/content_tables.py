@@ -614,7 +614,7 @@ def _is_selected(table: ContentTable, row: _Row, selection: ContentSelection) ->
 
 
 def words_of(value: Any) -> Iterator[str]:
-    """Yield every text of a value as JSON has them, keys of objects among them."""
+    """Yield every string in a JSON value, including the keys of objects."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

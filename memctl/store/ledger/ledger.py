@@ -231,7 +231,7 @@ class Ledger:
         return [*(str(row[0]) for row in found if row[0] != "ok"), *missing]
 
     def contents(self) -> Iterator[tuple[str, Iterable[tuple[Any, ...]]]]:
-        """Yield the name of every table, and its rows as they are stored."""
+        """Yield the name of every table and its stored rows."""
         names = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
         with self.reading() as connection:
             for (name,) in connection.execute(names).fetchall():

@@ -86,7 +86,7 @@ class SessionRepository(Repository[Session]):
         return self.select(where, session_id, namespace)
 
     def drop_empty(self) -> None:
-        """Delete conversations of which nothing is left that was said."""
+        """Delete conversations without any turns left."""
         said = "SELECT 1 FROM turns t WHERE t.namespace = sessions.namespace"
         self.delete(
             f"message_count > 0 AND NOT EXISTS ({said} AND t.session_id = sessions.session_id)"

@@ -153,7 +153,7 @@ def version_files(files: TableFiles, dataset: LanceDataset) -> Iterator[str]:
 
 
 def fragment_files(fragment: LanceFragment) -> list[str]:
-    """Return the files that some rows stand in, below the table's folder, their deletions last."""
+    """Return the files of some rows, relative to the table's folder, deletion files last."""
     deleted = fragment.deletion_file()
     rows = [f"{DATA}/{part.path}" for part in fragment.metadata.files]
     return [*rows, deleted] if deleted is not None else rows

@@ -85,7 +85,7 @@ class Improvement(Struct, frozen=True):
     vector_index_built: bool
 
     def touches(self, table: TableName) -> bool:
-        """Return whether rows or an index of a table have been written anew."""
+        """Return whether rows or an index of a table have been rewritten."""
         built = self.vector_index_built and table == "memories"
         return built or table in (*self.compacted, *self.indexed)
 

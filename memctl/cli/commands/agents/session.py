@@ -388,8 +388,8 @@ def compress(
 ) -> None:
     """Summarise all but the latest messages, and archive that.
 
-    The messages stay and are found as before.  See [compression] of the settings for when this is
-    done by itself.
+    The messages stay and are found as before. The settings in [compression] say when this happens
+    automatically.
     """
     with _open_session(context, id_, namespace, kb) as (base, session):
         made = base.sessions.compress(session, keep=keep, dry_run=dry_run)

@@ -397,7 +397,7 @@ def load(
 ) -> None:
     """Put a saved copy in place of a session's working memory.
 
-    Times to live start anew.
+    Times to live start again.
     """
     with _routing(context, session, context.writing_existing, kb) as router:
         count = router.working.load(name)

@@ -174,7 +174,7 @@ def show(
 ) -> None:
     """Show a memory with its evidence, versions and connections.
 
-    One that upkeep has archived is restored by that.
+    This restores one that upkeep has archived.
     """
     with context.open_owner("memories", id_, kb) as base:
         if accesses:
@@ -376,7 +376,7 @@ def edit(
 ) -> None:
     """Write a new version of a memory.
 
-    The old one stays in its history.  Evidence stays as its source has it and cannot be edited.
+    The old one stays in its history. Evidence is verbatim and cannot be edited.
     """
     if text is None and type_ is None and tag is None and importance is None:
         raise UsageError("nothing to change", "give --text, --type, --tag or --importance")

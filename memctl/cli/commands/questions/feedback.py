@@ -144,7 +144,7 @@ def add(
 def judge(
     context: CommandContext, bases: KnowledgeBases, target: str, judgement: Judgement
 ) -> JudgementResult:
-    """Record a judgement, and say what became of it."""
+    """Record a judgement and print its effect."""
     judged = bases.judge(target, judgement)
     made, what = judged.feedback, []
     if judged.changed:

@@ -156,7 +156,7 @@ def edit(
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
-    """Keep a changed version beside the one that it is from."""
+    """Save a changed version beside the original."""
     text = _read(file)
     with context.writing_existing(kb) as base:
         made = base.prompts.writable().edit(task, version, text, reason)

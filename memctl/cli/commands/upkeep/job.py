@@ -1,4 +1,4 @@
-"""memctl job: what was done by itself, and the way back from it."""
+"""memctl job: what ran automatically, and how to undo it."""
 
 from __future__ import annotations
 
