@@ -33,7 +33,7 @@ COMMANDS = [
     ("command", "missing"),
     [*((command, errno.ENOSYS) for command in COMMANDS), (COMMANDS[0], errno.ENOLCK)],
 )
-def test_where_a_file_system_knows_no_locks_nothing_is_written(
+def test_nothing_is_written_on_a_file_system_without_locks(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

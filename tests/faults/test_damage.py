@@ -346,7 +346,7 @@ def test_of_a_file_that_has_changed_nothing_is_lost_and_what_may_be_wrong_is_nam
         assert changed.keys() <= doubtful, "what has a file is read again from it"
 
 
-def test_what_is_no_json_any_more_does_not_stand_in_the_way(home: Home, tmp_path: Path) -> None:
+def test_a_damaged_json_value_does_not_block_repair(home: Home, tmp_path: Path) -> None:
     with home.open("notes") as base:
         given = tmp_path / "given.txt"  # which is in no inbox
         given.write_text("Ida Berg paints the quay.")

@@ -81,7 +81,7 @@ def test_a_forget_that_somebody_is_at_is_left_to_them(
         assert len(base.store.ledger.jobs.unfinished_jobs(FORGET)) == 1
 
 
-def test_one_that_had_to_leave_something_is_not_tried_by_every_writer(
+def test_a_forget_with_leftovers_is_not_retried_by_every_writer(
     killed: tuple[Path, list[Image]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, images = killed

@@ -129,7 +129,7 @@ class Counted(WatchedBases):
         return super().names()
 
 
-def test_what_is_written_slowly_is_taken_once_and_whole(
+def test_a_slowly_written_file_is_ingested_once_and_whole(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the system does not tell who has a file open, too."""

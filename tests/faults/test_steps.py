@@ -117,7 +117,7 @@ def test_a_command_is_killed_where_its_image_was_taken(
         ("watch", ("watch", "--once")),
     ],
 )
-def test_what_a_kill_leaves_half_written_goes_at_the_next_start(
+def test_half_written_files_of_a_killed_process_are_removed_at_the_next_start(
     home: Path, tmp_path: Path, name: str, start: Command
 ) -> None:
     _, images = tried(name, home, tmp_path)

@@ -313,7 +313,7 @@ def test_what_is_no_regular_file_is_not_read_from_a_folder(memctl: Run, special:
     assert [row["title"] for row in memctl("document", "list").rows] == ["fine"]
 
 
-def test_what_is_no_regular_file_stays_in_an_inbox(
+def test_anything_but_a_regular_file_stays_in_an_inbox(
     memctl: Run, special: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0")

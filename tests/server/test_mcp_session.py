@@ -157,7 +157,7 @@ def test_a_call_tells_its_progress_to_who_wants_to_know(client: Client) -> None:
     assert not client.notifications
 
 
-def test_who_has_subscribed_to_a_pool_is_notified_of_a_change_once(home: Home) -> None:
+def test_a_subscriber_of_a_pool_is_notified_of_a_change_once(home: Home) -> None:
     with OperationContext.of(home, ["notes"]) as context:
         client = connected(context)
         uri = "memctl://pool/default"
