@@ -139,7 +139,7 @@ def start(
 def say(
     context: CommandContext,
     id_: str = typer.Argument(..., metavar="SESSION", help="The conversation's id, in full."),
-    text: str = typer.Argument("", metavar="TEXT", help="What is said; - is stdin."),
+    text: str = typer.Argument("", metavar="TEXT", help="The message; - is stdin."),
     by: Sender = typer.Option("user", "--by", help="Who says it."),
     type_: MessageType | None = typer.Option(
         None, "--type", help="What kind of message; by default as its file is."
@@ -155,7 +155,7 @@ def say(
     """Add a message to a conversation that was begun.
 
     It is on disk when the command ends, and found by the next query.  A conversation that had ended
-    goes on.
+    is resumed.
 
     A message of the user with a trigger, such as `remember: ...`, is kept as a memory of its own:
     `success`, `memory_type`, `text` and `tags` tell what.  See [triggers] of the settings.
@@ -195,9 +195,9 @@ def record(
     """Add messages from a pipe as they come, one JSON object a line.
 
     A line has `sender` and `content`, and may have `type`, `at`, `turn` and `id`; a line with the
-    `id`, or the `turn`, and the words of one before is known.  For each, one line is printed when
-    it is on disk, with what is kept of it because its user asked for that.  A line that is no
-    message is named with its number, the rest goes on, and the exit code is 3.
+    `id`, or the `turn`, and the words of an earlier one is a duplicate.  For each, one line is
+    printed when it is on disk, with what is kept of it because its user asked for that.  A line
+    that is no message is reported by its number, the others are added, and the exit code is 3.
     """
     if lines != "-":
         raise UsageError(f"messages come from standard input, not from {lines}", "use -")

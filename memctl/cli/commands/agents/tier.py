@@ -319,7 +319,7 @@ def refresh(
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
-    """Let the time of a short-term entry start anew."""
+    """Restart the time to live of a short-term entry."""
     seconds = None if ttl is None else _seconds(ttl)
     with _routing(context, session, context.writing_existing, kb) as router:
         from memctl.tiers.router import of_entry

@@ -172,8 +172,8 @@ def call(
     What goes wrong in a call is its result: an object with "error", and exit code 0.  A tool that
     does not exist, or an argument that is wrong, gives exit code 2.
 
-    A call as a model sends it, {"id", "function": {"name", "arguments"}}, may stand in place of
-    the name or the arguments; it is answered with the message to send back.
+    A call as a model sends it, {"id", "function": {"name", "arguments"}}, may replace the name or
+    the arguments; it is answered with the message to send back.
     """
     from memctl.operations.operation_context import OperationContext
     from memctl.operations.registry import OPERATIONS

@@ -268,9 +268,9 @@ def reprocess(
 ) -> None:
     """Read sources again: what was not available may be now.
 
-    There may now be a transcript beside a recording, tesseract may have been installed, a model
-    may be configured.  If stopped, the same command continues where it was, and replies that a
-    model has given already cost nothing.
+    Use it once there is a transcript beside a recording, tesseract is installed, or a model is
+    configured.  If interrupted, the same command continues where it stopped, and replies that a
+    model has already given cost nothing.
     """
     if links or vectors:
         if incomplete or upgrade or (links and vectors):

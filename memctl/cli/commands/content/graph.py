@@ -211,8 +211,8 @@ def search(
 
     Names that stand in the words come first, then names that share a word, or another form of one,
     with them, then names whose relations say such a word, as married is said in "Ann Lee married to
-    Bob Carter", and at last a few that are near to them by meaning.  The aliases that front matter
-    gives a document are names of it.
+    Bob Carter", and finally a few with a similar meaning.  Aliases in a document's front matter
+    count as its names.
     """
     with context.reading_one(kb) as base:
         view = base.graph.view(parse_filters(namespaces=namespace))

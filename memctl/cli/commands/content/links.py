@@ -217,7 +217,7 @@ def check(
 ) -> None:
     """Look for broken and ambiguous links, and notes without any.
 
-    Where no note of a knowledge base links to another, none is expected to.
+    If no note of a knowledge base links to another, notes without links are not reported.
     """
     with context.reading(kb) as bases:
         found = bases.links.view(parse_filters(namespaces=namespace)).check()

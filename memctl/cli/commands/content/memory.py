@@ -291,7 +291,10 @@ def add(
         None, "--outcome", help="Of a learning: whether what was done worked."
     ),
     learnt_in: str | None = typer.Option(
-        None, "--context", metavar="TEXT", help="Of a learning: what it was learnt in."
+        None,
+        "--context",
+        metavar="TEXT",
+        help="For a learning: the context in which it was learnt.",
     ),
     share: bool = flag("--share", "Of a learning: have upkeep copy it where all users read."),
     private: bool = flag("--private", "Keep it for the agent alone that MEMCTL_AGENT names."),

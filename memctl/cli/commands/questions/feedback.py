@@ -438,9 +438,9 @@ def enrich(
     """Ask programs of yours, and keep what they say as documents.
 
     Such a program gets the question on standard input and prints lines of JSON with text, source,
-    url and date.  [sources.NAME] of the settings says how it is run; without one, none is.  What
-    it says is tagged outside, is trusted less than what you ingest, and is never asked for a
-    private knowledge base.
+    url and date.  [sources.NAME] of the settings says how to run it; without such a section nothing
+    is run.  Its results are tagged outside and trusted less than what you ingest; it is never asked
+    for a private knowledge base.
     """
     refuse_empty({"--namespace": namespace})
     asked = read_question(question, 'ask something: memctl enrich "who is ...?" --with NAME')
