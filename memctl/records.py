@@ -522,7 +522,7 @@ class IngestReport(Struct, frozen=True):
     empty: int = 0
     """Sources with nothing in them, which were skipped."""
     incomplete: int = 0
-    """Documents that were taken in and of which something is missing."""
+    """Documents that were ingested with something missing."""
     dropped: int = 0
     """Facts of a model that were left out because their quotes are not in their documents."""
     facts: FactComparison = field(default_factory=FactComparison)

@@ -106,15 +106,15 @@ def _binary_type(path: Path, name: str, head: bytes) -> MediaType:
     )
 
 
-def _refine(found: MediaType, claimed: MediaType) -> MediaType:
+def _refine(media_type: MediaType, claimed: MediaType) -> MediaType:
     """The extension's type where the signature alone cannot tell two types apart."""
     alike = (
         ("video/mp4", "audio/mp4", "video/quicktime"),
         ("video/x-matroska", "video/webm"),
         ("audio/mpeg", "audio/flac"),
     )
-    same_family = any(found == group[0] and claimed in group for group in alike)
-    return claimed if same_family else found
+    same_family = any(media_type == group[0] and claimed in group for group in alike)
+    return claimed if same_family else media_type
 
 
 def is_text(head: bytes) -> bool:
@@ -375,7 +375,7 @@ _UNSUPPORTED_SIGNATURES: tuple[tuple[bytes, str], ...] = (
 )
 
 _QUICKTIME_ATOMS = (b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot")
-_STILL_BRANDS = (b"heic", b"heix", b"heif", b"mif1", b"msf1", b"avif", b"avis", b"hevc")
+_IMAGE_BRANDS = (b"heic", b"heix", b"heif", b"mif1", b"msf1", b"avif", b"avis", b"hevc")
 
 
 def media_type_by_magic(head: bytes) -> MediaType:
@@ -394,7 +394,7 @@ def _base_media(head: bytes) -> MediaType:
     """The ISO base media family: MP4, M4A, QuickTime."""
     if head[4:8] == b"ftyp":
         brand = head[8:12]
-        if brand in _STILL_BRANDS:
+        if brand in _IMAGE_BRANDS:
             return ""
         if brand == b"qt  ":
             return "video/quicktime"

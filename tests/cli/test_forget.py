@@ -272,7 +272,9 @@ def test_a_stated_memory_goes_with_its_versions(memctl: Run) -> None:
     assert len(memctl("memory", "list").rows) == 1
 
 
-def test_of_a_document_a_memory_takes_its_words_and_nothing_else(memctl: Run, home: Path) -> None:
+def test_forgetting_a_memory_removes_only_its_words_from_the_document(
+    memctl: Run, home: Path
+) -> None:
     plan = document(memctl, "plan")
     with Home(load_config({})).open("default") as base:
         statements = [m for m in base.documents.get(plan).memories if m.level == "memory"]
@@ -342,7 +344,7 @@ def test_words_that_go_with_a_memory_go_from_topics_and_questions_and_dates_stay
     assert row["topics"]
 
 
-def test_what_a_model_said_of_all_of_a_document_goes_with_a_memory_of_it(
+def test_a_models_summary_of_a_document_goes_with_a_forgotten_memory_of_it(
     memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in endpoint.settings(understand="m").items():
@@ -541,7 +543,9 @@ def test_what_failed_or_was_noted_before_a_date_goes_with_what_is_old(
     assert files_with(home, SECRETS) == files_with(home, ["prunes"]) == []
 
 
-def test_what_came_before_a_date_goes_whatever_it_is_dated(memctl: Run, home: Path) -> None:
+def test_memories_ingested_before_a_date_are_forgotten_whatever_their_own_date(
+    memctl: Run, home: Path
+) -> None:
     memctl("ingest", "--jsonl", "-", stdin='{"text": "Basalt sails.", "created_at": "2199-05-01"}')
     memctl("memory", "add", "Quartz is hard.")
     report = forget(memctl, "--before", "2100-01-01")

@@ -188,7 +188,7 @@ def test_a_database_is_read_table_by_table_and_left_as_it_was(
     assert source.metadata["tables"] == ["rents"]
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
-    monkeypatch.setattr(sqlite_files, "MOST_ROWS", 1)
+    monkeypatch.setattr(sqlite_files, "MAX_ROWS", 1)
     (source,) = read(path)
     assert source.missing == ("rows of rents beyond the first 1",)
     assert "Rome 1" not in source.text
@@ -227,7 +227,7 @@ def test_a_database_in_use_or_damaged_says_so(
     path = database(tmp_path / "a.db", 500)
     log = tmp_path / "a.db-wal"
     log.write_bytes(b"x")
-    monkeypatch.setattr(sqlite_files, "MOST_COPIED", 100)
+    monkeypatch.setattr(sqlite_files, "MAX_COPIED", 100)
     with pytest.raises(UnreadableSource, match=r"a\.db has changes .* a\.db-wal, and is too big"):
         list(read(path))
     monkeypatch.undo()

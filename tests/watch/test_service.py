@@ -345,7 +345,7 @@ def test_a_store_that_recovers_goes_on_with_the_files_in_hand(
     assert "resumed" in kinds
 
 
-def test_what_a_killed_daemon_left_in_processing_is_put_through_once(
+def test_files_left_in_processing_by_a_killed_daemon_are_ingested_once(
     place: Place, said: Said
 ) -> None:
     place.drop("a.txt", "Remember me.")
@@ -419,7 +419,7 @@ def test_a_name_that_cannot_be_served_is_refused(place: Place) -> None:
         WatchedBases(place.home, ["notes"]).check()
 
 
-def test_one_made_later_is_taken_up_and_one_paused_is_left(place: Place) -> None:
+def test_a_new_knowledge_base_is_watched_and_a_paused_one_is_not(place: Place) -> None:
     with Daemon(place, poll=True):
         wait_for(lambda: any(event.kind == "started" for event in place.events))
         place.home.create("later", consolidate_interval=0)

@@ -21,11 +21,11 @@ from memctl.readers.pieces import Piece, assemble, named_document
 from memctl.readers.reader_errors import damage_as_unreadable
 from memctl.records import SourceText
 
-MOST_ROWS = 10_000
+MAX_ROWS = 10_000
 """Rows of one table."""
 
-MOST_TABLES = 200
-MOST_COPIED = 1 << 30
+MAX_TABLES = 200
+MAX_COPIED = 1 << 30
 """Bytes of a database and its logs that are copied to be read."""
 _MAX_CELL = 10_000
 _TABLES = (
@@ -52,12 +52,12 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         left_out: list[str] = []
         pieces = [
             piece
-            for table in tables[:MOST_TABLES]
+            for table in tables[:MAX_TABLES]
             for piece in _table_pieces(database, table, left_out)
         ]
-    if len(tables) > MOST_TABLES:
-        left_out.append(f"tables beyond the first {MOST_TABLES:,}")
-    metadata = {"tables": tables[:MOST_TABLES]}
+    if len(tables) > MAX_TABLES:
+        left_out.append(f"tables beyond the first {MAX_TABLES:,}")
+    metadata = {"tables": tables[:MAX_TABLES]}
     head = named_document(name, metadata=metadata, missing=tuple(left_out))
     yield from assemble(head, pieces)
 
@@ -72,7 +72,7 @@ def _with_logs(path: Path, name: str) -> Iterator[str]:
         return
     files = [path, *logs]
     before = [_signature(each) for each in files]
-    if sum(size for size, _ in before) > MOST_COPIED:
+    if sum(size for size, _ in before) > MAX_COPIED:
         raise UnreadableSource(
             f"{display_name(name)} has changes that are still in {logs[0].name}, and is too big to "
             "be copied with them",
@@ -102,14 +102,14 @@ def _signature(path: Path) -> tuple[int, int]:
 
 def _table_pieces(database: sqlite3.Connection, table: str, left_out: list[str]) -> Iterator[Piece]:
     quoted = table.replace('"', '""')
-    rows = database.execute(f'SELECT * FROM "{quoted}" LIMIT {MOST_ROWS + 1}')  # an identifier
+    rows = database.execute(f'SELECT * FROM "{quoted}" LIMIT {MAX_ROWS + 1}')  # an identifier
     header = [str(column[0]) for column in rows.description]
     cells = [[_cell(value) for value in row] for row in rows]
-    if len(cells) > MOST_ROWS:
-        left_out.append(f"rows of {table} beyond the first {MOST_ROWS:,}")
+    if len(cells) > MAX_ROWS:
+        left_out.append(f"rows of {table} beyond the first {MAX_ROWS:,}")
     if cells:
         yield Piece(f"{table}\n\n", "heading", table)
-        yield from row_pieces(header, cells[:MOST_ROWS], heading=table)
+        yield from row_pieces(header, cells[:MAX_ROWS], heading=table)
         yield Piece("\n")
 
 
