@@ -117,6 +117,11 @@ _CONTINUES = lazy_regex(
     re.IGNORECASE,
 )
 """Begins a sentence that says nothing without the one before it."""
+_PERSON_MEANT = lazy_regex(
+    r"\b(?:he|she|him|her|his|hers|er|ihm|ihn|elle|él|ella|lui|lei)\b", re.IGNORECASE
+)
+"""Means a person who was named before."""
+_PROBABLE_NAME = 0.5
 _USERS = word_set("user human me")
 """Who talks to an assistant, and says with a trigger what it is to keep."""
 _MACHINES = word_set("agent assistant ai bot system chatgpt claude copilot gemini tool model")
@@ -302,13 +307,31 @@ def _widen(
             and _ITEM.match(source.text, other.start) is None
         )
 
-    while _CONTINUES.match(read[first].bare_text) and adds(first - 1, first, 0.0):
+    while _leaves_open_who(read[first : last + 1]) and adds(first - 1, first, 0.0):
         first -= 1
     while adds(last + 1, last, _JOINED):
         last += 1
     while adds(first - 1, first, _JOINED):
         first -= 1
     return first, last
+
+
+def _leaves_open_who(items: Sequence[ReadLine]) -> bool:
+    """Return whether sentences mean somebody or something that is only named before them."""
+    if _CONTINUES.match(items[0].bare_text):
+        return True
+    for item in items:
+        meant = _PERSON_MEANT.search(item.bare_text)
+        named = [
+            name.start - (len(item.text) - len(item.bare_text))
+            for name in item.reading.names
+            if name.type == "person" and name.confidence >= _PROBABLE_NAME
+        ]
+        if meant is not None and not any(start < meant.start() for start in named):
+            return True
+        if named:
+            return False
+    return False
 
 
 def _where(line: Line) -> tuple[str | None, str, date | None]:

@@ -98,6 +98,15 @@ def test_a_sentence_that_begins_with_a_pronoun_is_kept_with_the_one_before_it() 
     assert any("Tobias Kern" in each and "61k" in each for each in texts)
 
 
+def test_a_person_who_is_meant_is_named_in_the_memory() -> None:
+    text = (
+        "Tobias rang about the kitchen. The tiles are grey. Last week he said 4,200 for the lot, "
+        "now he wants 4,650 by 1 March."
+    )
+    texts = [each.text for each in understood(text).distilled]
+    assert any("Tobias" in each and "4,650" in each for each in texts)
+
+
 def test_sentences_that_make_one_memory_count_once_among_those_that_are_kept() -> None:
     paragraph = (
         "Kestrel Build got the kitchen for £38,400, fixed. Marek starts on 7 October with Kuba. "
