@@ -563,6 +563,7 @@ _DAY_OF_MONTH = re.compile(
     re.IGNORECASE,
 )
 _RESCHEDULED_LOG_ODDS = 0.3
+_REPLACED_LOG_ODDS = 0.6
 
 
 def rescheduled_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
@@ -615,6 +616,51 @@ def _planned_slot(statement: Statement) -> Slot | None:
     return Slot(value, frozenset())
 
 
+# --- two entries of a calendar -------------------------------------------------------------------
+
+
+def replaced_entry_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
+    """Yield an entry of a calendar that is called off with the only other one of its title.
+
+    Of several others none is known to take its place: a weekly lesson isn't moved to the next one.
+    """
+    entries = [
+        (each, title, slot)
+        for each in found
+        if each.memory.doc_type == "other"
+        and (title := _title_of_entry(each))
+        and (slot := next((slot for slot in each.slots if _is_own_day(slot, each)), None))
+    ]
+    for earlier, title, own in entries:
+        if _CALLED_OFF.search(earlier.quote) is None:
+            continue
+        others = [
+            (each, slot)
+            for each, other, slot in entries
+            if each.document != earlier.document
+            and each.memory.namespace == earlier.memory.namespace
+            and other[: len(title)] == title
+        ]
+        if len(others) == 1 and earlier.precedes(others[0][0]):
+            [(later, slot)] = others
+            if _CALLED_OFF.search(later.quote) is None:
+                difference = Difference(own, slot, frozenset())
+                yield Pair(earlier, later, difference, _REPLACED_LOG_ODDS)
+
+
+def _title_of_entry(statement: Statement) -> tuple[str, ...]:
+    """Return the words of an entry's title, up to one that calls it off."""
+    title = statement.memory.title
+    if not title or not statement.text.startswith(insight_wording.quotable(title)):
+        return ()
+    words = re.findall(r"\w+", _CALLED_OFF.split(title)[0].casefold())
+    return tuple(words)
+
+
+def _is_own_day(slot: Slot, statement: Statement) -> bool:
+    return slot.value.kind == "date" and _day_of(slot.value, statement) == statement.day
+
+
 # --- series --------------------------------------------------------------------------------------
 
 _MIN_SCORE = -0.9
@@ -643,6 +689,7 @@ def find_changes(statements: Sequence[Statement], weights: StemWeights) -> list[
         for pair in [
             *stated_pairs(statements),
             *rescheduled_pairs(statements),
+            *replaced_entry_pairs(statements),
             *differing_pairs(statements, weights),
         ]
         if (

@@ -580,6 +580,39 @@ def test_a_visit_that_was_called_off_has_moved(
     assert "went from 24 February 2024 to 31 March 2024" in insights_of(first, second)["change"]
 
 
+def entry(note: Note, text: str, day: str, title: str) -> Memory:
+    """An entry of a calendar, as its reader gives it."""
+    return replace(fact(note, text, day, f"{day}.ics"), title=title, doc_type="other")
+
+
+def test_an_entry_that_is_called_off_moves_to_the_only_other_one_of_its_title(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    entries = [
+        entry(note, f"{title} is on Wednesday, {day}, at 07:30.", iso, title)
+        for title, day, iso in (
+            ("Sandhu oak - CANCELLED bats", "8 October 2025", "2025-10-08"),
+            ("Sandhu oak (platform)", "5 November 2025", "2025-11-05"),
+        )
+    ]
+    told = insights_of(*entries)["change"]
+    assert told.startswith("“Sandhu oak”: went from 8 October 2025 to 5 November 2025")
+
+
+def test_a_lesson_that_is_called_off_is_not_moved_to_the_next_one(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    entries = [
+        entry(note, f"{title} is on Wednesday, {day} October 2025, at 07:30.", iso, title)
+        for title, day, iso in (
+            ("Sculling lesson - cancelled", "8", "2025-10-08"),
+            ("Sculling lesson", "15", "2025-10-15"),
+            ("Sculling lesson", "22", "2025-10-22"),
+        )
+    ]
+    assert "change" not in insights_of(*entries)
+
+
 def test_days_in_the_minutes_of_one_committee_are_no_series(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
