@@ -613,6 +613,40 @@ def test_a_lesson_that_is_called_off_is_not_moved_to_the_next_one(
     assert "change" not in insights_of(*entries)
 
 
+STAY = "Nationals is from Friday, 17 July 2026 to Sunday, 19 July 2026, at Holme Pierrepont."
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_told"),
+    [
+        (STAY, "Bloods is on Friday, 17 July 2026, at 14:00.", True),
+        (STAY, "Bloods is on Friday, 17 July 2026, at 14:00, at Holme Pierrepont.", False),
+        (STAY, "Bloods is on Monday, 20 July 2026, at 14:00.", False),
+        (STAY.replace(", at Holme Pierrepont", ""), "Bloods is on 17 July 2026, at 14:00.", False),
+        (
+            "Nationals is on Friday, 17 July 2026, from 13:00 to 15:00 (Europe/London).",
+            "Bloods is on Friday, 17 July 2026, at 14:00 (Europe/London).",
+            True,
+        ),
+        (
+            "Nationals is on Friday, 17 July 2026, from 13:00 to 14:00.",
+            "Bloods is on Friday, 17 July 2026, at 14:00.",
+            False,
+        ),
+        (STAY, "Bloods is on Friday, 17 July 2026, at 14:00.\nStatus of Bloods: cancelled.", False),
+    ],
+)
+def test_entries_of_a_calendar_that_are_ahead_at_one_time_are_told(
+    insights_of: Callable[..., dict[str, str]], note: Note, one: str, other: str, is_told: bool
+) -> None:
+    told = insights_of(
+        entry(note, one, "2026-07-17", "Nationals"),
+        replace(entry(note, other, "2026-07-17", "Bloods"), id="m_2", document_id="d_2"),
+    )
+    said = told.get("connection", "")
+    assert said.startswith("Two entries of the calendar are at one time") == is_told
+
+
 def test_days_in_the_minutes_of_one_committee_are_no_series(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
