@@ -29,6 +29,7 @@ from memctl.consolidation.statements import (
 )
 from memctl.language.sentence_values import CHANGE_WORDS, Value
 from memctl.language.table_amounts import Cells, amount_column, is_number
+from memctl.language.term_analysis import terms
 from memctl.language.word_lists import known_names, words_of_all
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
 from memctl.search.answering.extractive_answer import CHANGE_PHRASE
@@ -410,6 +411,7 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
     best: tuple[float, Difference] | None = None
     shared = weights.shared_weight(first, second)
     has_cue = CHANGE_WORDS.search(second.text) is not None
+    changing = _stems_of_change(first) | _stems_of_change(second)
     for mine in first.slots:
         if not has_cue and any(_restates_value(mine, each) for each in second.slots):
             continue
@@ -422,7 +424,7 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
                 continue
             if first.is_row and _column(first, mine) != _column(second, theirs):
                 continue
-            head = mine.near & theirs.near
+            head = (mine.near & theirs.near) - changing
             is_date = mine.value.kind == "date"
             if is_date and not (_is_day(mine.value) and _is_day(theirs.value)):
                 continue
@@ -445,6 +447,12 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
     if best is None or best[1].earlier.value.agrees_with(best[1].later.value):
         return None
     return best[1]
+
+
+def _stems_of_change(statement: Statement) -> frozenset[str]:
+    """Return the stems of what says how a value changes ("goes up"), and not of what it is one."""
+    said = (match.group() for match in CHANGE_WORDS.finditer(statement.text))
+    return frozenset(stem for words in said if " " in words for stem in terms(words))
 
 
 def _is_supposed(statement: Statement, slot: Slot) -> bool:

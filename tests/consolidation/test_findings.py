@@ -580,6 +580,20 @@ def test_a_visit_that_was_called_off_has_moved(
     assert "went from 24 February 2024 to 31 March 2024" in insights_of(first, second)["change"]
 
 
+def test_two_things_that_both_go_from_one_value_to_another_are_no_series(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    rent = "From 1 January Unit 7 goes from 465 to 510 a month, that includes the service charge."
+    loan = (
+        "Imogen Fell on the phone: our 1.89 runs out on 31 October and the best she can hold for "
+        "us today is 4.39, so the payment goes from £812 to £1,046."
+    )
+    told = insights_of(
+        fact(note, rent, "2024-10-22", "rent.md"), fact(note, loan, "2025-06-02", "loan.md")
+    )
+    assert "£812" not in told.get("change", "")
+
+
 def entry(note: Note, text: str, day: str, title: str) -> Memory:
     """An entry of a calendar, as its reader gives it."""
     return replace(fact(note, text, day, f"{day}.ics"), title=title, doc_type="other")
