@@ -29,6 +29,7 @@ from memctl.consolidation.statements import (
 )
 from memctl.language.sentence_values import CHANGE_WORDS, Value
 from memctl.language.table_amounts import Cells, amount_column, is_number
+from memctl.language.term_analysis import terms
 from memctl.language.word_lists import known_names, words_of_all
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
 from memctl.search.answering.extractive_answer import CHANGE_PHRASE
@@ -410,6 +411,7 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
     best: tuple[float, Difference] | None = None
     shared = weights.shared_weight(first, second)
     has_cue = CHANGE_WORDS.search(second.text) is not None
+    changing = _stems_of_change(first) | _stems_of_change(second)
     for mine in first.slots:
         if not has_cue and any(_restates_value(mine, each) for each in second.slots):
             continue
@@ -422,7 +424,7 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
                 continue
             if first.is_row and _column(first, mine) != _column(second, theirs):
                 continue
-            head = mine.near & theirs.near
+            head = (mine.near & theirs.near) - changing
             is_date = mine.value.kind == "date"
             if is_date and not (_is_day(mine.value) and _is_day(theirs.value)):
                 continue
@@ -445,6 +447,12 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
     if best is None or best[1].earlier.value.agrees_with(best[1].later.value):
         return None
     return best[1]
+
+
+def _stems_of_change(statement: Statement) -> frozenset[str]:
+    """Return the stems of what says how a value changes ("goes up"), and not of what it is one."""
+    said = (match.group() for match in CHANGE_WORDS.finditer(statement.text))
+    return frozenset(stem for words in said if " " in words for stem in terms(words))
 
 
 def _is_supposed(statement: Statement, slot: Slot) -> bool:
@@ -563,6 +571,7 @@ _DAY_OF_MONTH = re.compile(
     re.IGNORECASE,
 )
 _RESCHEDULED_LOG_ODDS = 0.3
+_REPLACED_LOG_ODDS = 0.6
 
 
 def rescheduled_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
@@ -615,6 +624,51 @@ def _planned_slot(statement: Statement) -> Slot | None:
     return Slot(value, frozenset())
 
 
+# --- two entries of a calendar -------------------------------------------------------------------
+
+
+def replaced_entry_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
+    """Yield an entry of a calendar that is called off with the only other one of its title.
+
+    Of several others none is known to take its place: a weekly lesson isn't moved to the next one.
+    """
+    entries = [
+        (each, title, slot)
+        for each in found
+        if each.memory.doc_type == "other"
+        and (title := _title_of_entry(each))
+        and (slot := next((slot for slot in each.slots if _is_own_day(slot, each)), None))
+    ]
+    for earlier, title, own in entries:
+        if _CALLED_OFF.search(earlier.quote) is None:
+            continue
+        others = [
+            (each, slot)
+            for each, other, slot in entries
+            if each.document != earlier.document
+            and each.memory.namespace == earlier.memory.namespace
+            and other[: len(title)] == title
+        ]
+        if len(others) == 1 and earlier.precedes(others[0][0]):
+            [(later, slot)] = others
+            if _CALLED_OFF.search(later.quote) is None:
+                difference = Difference(own, slot, frozenset())
+                yield Pair(earlier, later, difference, _REPLACED_LOG_ODDS)
+
+
+def _title_of_entry(statement: Statement) -> tuple[str, ...]:
+    """Return the words of an entry's title, up to one that calls it off."""
+    title = statement.memory.title
+    if not title or not statement.text.startswith(insight_wording.quotable(title)):
+        return ()
+    words = re.findall(r"\w+", _CALLED_OFF.split(title)[0].casefold())
+    return tuple(words)
+
+
+def _is_own_day(slot: Slot, statement: Statement) -> bool:
+    return slot.value.kind == "date" and _day_of(slot.value, statement) == statement.day
+
+
 # --- series --------------------------------------------------------------------------------------
 
 _MIN_SCORE = -0.9
@@ -643,6 +697,7 @@ def find_changes(statements: Sequence[Statement], weights: StemWeights) -> list[
         for pair in [
             *stated_pairs(statements),
             *rescheduled_pairs(statements),
+            *replaced_entry_pairs(statements),
             *differing_pairs(statements, weights),
         ]
         if (

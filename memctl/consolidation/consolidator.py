@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from memctl.consolidation.bridges import find_bridges
 from memctl.consolidation.changes import find_changes, find_successions
-from memctl.consolidation.followups import find_open
+from memctl.consolidation.followups import find_clashes, find_open
 from memctl.consolidation.insight_findings import Finding
 from memctl.consolidation.insight_plan import (
     InsightPlan,
@@ -50,7 +50,7 @@ Clock = Callable[[], datetime]
 
 _FINDERS = (
     find_changes, find_successions, find_years, find_rates, find_new_prices, find_payments,
-    find_open, find_recurrences,
+    find_open, find_clashes, find_recurrences,
 )  # fmt: skip
 _ALWAYS, _DOCUMENTS_EACH, _MOST = 3, 4, 16
 """Insights that are always made, documents for one more, and the most of all."""

@@ -1,4 +1,5 @@
-"""What is open: promises that are missing later, and days that have passed or are near."""
+"""What is open: promises that are missing later, days that have passed or are near, and two
+entries of a calendar that are ahead at one time."""
 
 from __future__ import annotations
 
@@ -6,6 +7,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from itertools import combinations
+
+from msgspec import Struct
 
 from memctl.consolidation import insight_wording
 from memctl.consolidation.changes import CONDITION, stated_pairs
@@ -297,3 +301,104 @@ def _statements_about(
         ):
             about.append(other)
     return sorted(about, key=lambda each: each.day)
+
+
+# --- calendars -----------------------------------------------------------------------------------
+
+_ENTRY = re.compile(
+    r" is (?:on|from) (?P<when>[^\n]*?\d{4}(?:, (?:at|from) [\d:]+(?: to [\d:]+)?)?)"
+    r"(?: \((?P<zone>[\w/+-]+)\))?(?:, at (?P<place>[^\n]*))?\.$"
+)
+"""When and where an entry is, as the reader of calendars says it."""
+_HOURS = re.compile(r"(?P<start>\d\d:\d\d)(?: to (?P<end>\d\d:\d\d))?$")
+_RECURS = re.compile(r" takes place [^\n]*")
+_CANCELLED = re.compile(r"\bcancel", re.IGNORECASE)
+_CLASH_STRENGTH = 0.8
+
+
+class _Entry(Struct, frozen=True):
+    """An entry of a calendar that comes once."""
+
+    statement: Statement
+    title: str
+    when: str
+    place: str
+    first: date
+    last: date
+    start: str
+    """The hour, such as ``14:00``; "" of whole days."""
+    end: str
+    zone: str
+
+
+def find_clashes(found: Sequence[Statement], _: StemWeights) -> list[Finding]:
+    """Return the entries of a calendar that are ahead at the same hours, or in a stay elsewhere.
+
+    A stay is an entry of several days with a place.
+    """
+    today = newest_day(found)
+    entries = [entry for each in found if (entry := _entry(each)) and today and entry.first > today]
+    return [
+        _clash_finding(one, other)
+        for one, other in combinations(sorted(entries, key=lambda each: each.first), 2)
+        if one.statement.memory.namespace == other.statement.memory.namespace
+        and one.title.casefold() != other.title.casefold()
+        and (_is_same_hour(one, other) or _is_within(one, other) or _is_within(other, one))
+    ]
+
+
+def _entry(statement: Statement) -> _Entry | None:
+    title = statement.memory.title
+    if statement.memory.doc_type != "other" or not statement.text.startswith(f"{title} is "):
+        return None
+    said = _ENTRY.match(statement.text, len(title))
+    if said is None or _CANCELLED.search(statement.quote) or _RECURS.search(statement.quote):
+        return None
+    days = [span.day for span in date_spans(said["when"]) if span.day]
+    hours = _HOURS.search(said["when"])
+    if not days:
+        return None
+    return _Entry(
+        statement,
+        title,
+        said["when"],
+        said["place"] or "",
+        days[0],
+        days[-1],
+        hours["start"] if hours else "",
+        (hours["end"] if hours else "") or "",
+        said["zone"] or "",
+    )
+
+
+def _is_same_hour(one: _Entry, other: _Entry) -> bool:
+    """Return whether one of two entries of a day begins while the other lasts."""
+    if one.zone != other.zone or not (one.start and other.start):
+        return False
+    if {one.last, other.first, other.last} != {one.first}:
+        return False
+    early, late = sorted((one, other), key=lambda each: each.start)
+    return early.start == late.start or late.start < early.end
+
+
+def _is_within(one: _Entry, stay: _Entry) -> bool:
+    """Return whether an entry with an hour is on a day of a stay, and not at its place."""
+    is_stay = stay.first < stay.last and not stay.start and bool(stay.place)
+    is_there = one.place and (one.place in stay.place or stay.place in one.place)
+    return is_stay and bool(one.start) and stay.first <= one.first <= stay.last and not is_there
+
+
+def _clash_finding(one: _Entry, other: _Entry) -> Finding:
+    titles = sorted((one.title, other.title))
+    said = " and ".join(
+        f"“{each.title}” ({each.when}{', at ' * bool(each.place)}{each.place})"
+        for each in (one, other)
+    )
+    return Finding(
+        kind="connection",
+        title=" and ".join(titles),
+        headline=f"Two entries of the calendar are at one time: {said}.",
+        evidence=(one.statement, other.statement),
+        about=" ".join(["clash", *sorted(one.statement.stems | other.statement.stems)]),
+        strength=_CLASH_STRENGTH,
+    )

@@ -109,7 +109,7 @@ class BuiltinUnderstander:
         if self._encoder is not None:
             draft.read = read_lines(draft.source, draft.lines, self._encoder, self._triggers)
             draft.entities = names(draft.read, draft.entities, draft.language)
-            draft.distilled = statements(draft.source, draft.read)
+            draft.distilled = statements(draft.source, draft.read, draft.language)
         draft.entities = without_zones(draft.entities, draft.source.text)
         if draft.language == "en":
             draft.entities = with_small_names(draft.entities, draft.source.text, draft.lines)

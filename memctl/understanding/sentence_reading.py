@@ -117,6 +117,22 @@ _CONTINUES = lazy_regex(
     re.IGNORECASE,
 )
 """Begins a sentence that says nothing without the one before it."""
+_FEWEST_OF_GENERAL, _SPECIFIC_SHARE = 10, 0.5
+"""A text of so many sentences is a general one if fewer than this share of them are specific."""
+_FEWEST_WORDS_OF_TURN = 6
+"""A shorter turn says nothing without those before it: "115 from 1 June"."""
+_DIGIT = lazy_regex(r"\d")
+_OWN = lazy_regex(r"\b(?:i|me|my|mine|we|us|our|ours)\b", re.IGNORECASE)
+"""Means who writes."""
+_PAST = lazy_regex(r"\b(?:was|were|had|did|could)\b", re.IGNORECASE)
+"""Tells what was, not what always is."""
+_NOTES = ("text/plain", "text/markdown")
+"""What people write their own notes in, which are terse and not for anybody else."""
+_PERSON_MEANT = lazy_regex(
+    r"\b(?:he|she|him|her|his|hers|er|ihm|ihn|elle|él|ella|lui|lei)\b", re.IGNORECASE
+)
+"""Means a person who was named before."""
+_PROBABLE_NAME = 0.5
 _USERS = word_set("user human me")
 """Who talks to an assistant, and says with a trigger what it is to keep."""
 _MACHINES = word_set("agent assistant ai bot system chatgpt claude copilot gemini tool model")
@@ -238,17 +254,27 @@ def read_lines(
     ]
 
 
-def statements(source: SourceText, read: Sequence[ReadLine]) -> tuple[Distilled, ...]:
+def statements(
+    source: SourceText, read: Sequence[ReadLine], language: str
+) -> tuple[Distilled, ...]:
     """Return what is worth remembering of a document, in the order of the text.
 
     An important statement is kept with what its neighbours in the same paragraph add to it.
+
+    Args:
+        source: The document.
+        read: Its sentences as the model reads them.
+        language: ISO 639-1.
     """
+    may_be_general = language == "en" and source.media_type not in _NOTES
+    is_general = may_be_general and _is_general(read)
     seeds = [
         place
         for place, item in enumerate(read)
         if item.confidence >= KEPT
         and (item.importance >= IMPORTANT or len(read) <= _FEW)
         and _may_be_kept(item)
+        and (_is_specific(item) or not is_general)
     ]
     spans: list[tuple[int, int]] = []
     taken: set[int] = set()
@@ -256,10 +282,37 @@ def statements(source: SourceText, read: Sequence[ReadLine]) -> tuple[Distilled,
     for seed in sorted(seeds, key=lambda place: -read[place].weight):
         if seed not in taken and len(spans) < most:
             first, last = _widen(source, read, seed, taken)
+            if len(read) > _FEW and _says_too_little(read[first : last + 1]):
+                continue
             spans.append((first, last))
             taken.update(range(first, last + 1))
     found = [_distil(source, read[first : last + 1]) for first, last in sorted(spans)]
     return tuple({each.text.casefold(): each for each in found}.values())
+
+
+def _is_specific(item: ReadLine) -> bool:
+    """Return whether a sentence names a value or somebody, says who writes it, or what was."""
+    return bool(
+        item.stated_type
+        or item.line.speaker
+        or item.reading.names
+        or _DIGIT.search(item.text)
+        or _OWN.search(item.text)
+        or _PAST.search(item.text)
+    )
+
+
+def _is_general(read: Sequence[ReadLine]) -> bool:
+    """Return whether most of a text says what holds for anybody, as rules and terms do."""
+    specific = sum(map(_is_specific, read))
+    return len(read) >= _FEWEST_OF_GENERAL and specific < _SPECIFIC_SHARE * len(read)
+
+
+def _says_too_little(items: Sequence[ReadLine]) -> bool:
+    """Return whether a turn is so short that it only goes on what was said before it."""
+    words = sum(len(item.bare_text.split()) for item in items)
+    is_stated = any(item.stated_type for item in items)
+    return items[0].line.kind == "turn" and words < _FEWEST_WORDS_OF_TURN and not is_stated
 
 
 def _most_kept(read: Sequence[ReadLine]) -> int:
@@ -302,13 +355,31 @@ def _widen(
             and _ITEM.match(source.text, other.start) is None
         )
 
-    while _CONTINUES.match(read[first].bare_text) and adds(first - 1, first, 0.0):
+    while _leaves_open_who(read[first : last + 1]) and adds(first - 1, first, 0.0):
         first -= 1
     while adds(last + 1, last, _JOINED):
         last += 1
     while adds(first - 1, first, _JOINED):
         first -= 1
     return first, last
+
+
+def _leaves_open_who(items: Sequence[ReadLine]) -> bool:
+    """Return whether sentences mean somebody or something that is only named before them."""
+    if _CONTINUES.match(items[0].bare_text):
+        return True
+    for item in items:
+        meant = _PERSON_MEANT.search(item.bare_text)
+        named = [
+            name.start - (len(item.text) - len(item.bare_text))
+            for name in item.reading.names
+            if name.type == "person" and name.confidence >= _PROBABLE_NAME
+        ]
+        if meant is not None and not any(start < meant.start() for start in named):
+            return True
+        if named:
+            return False
+    return False
 
 
 def _where(line: Line) -> tuple[str | None, str, date | None]:

@@ -580,6 +580,87 @@ def test_a_visit_that_was_called_off_has_moved(
     assert "went from 24 February 2024 to 31 March 2024" in insights_of(first, second)["change"]
 
 
+def test_two_things_that_both_go_from_one_value_to_another_are_no_series(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    rent = "From 1 January Unit 7 goes from 465 to 510 a month, that includes the service charge."
+    loan = (
+        "Imogen Fell on the phone: our 1.89 runs out on 31 October and the best she can hold for "
+        "us today is 4.39, so the payment goes from £812 to £1,046."
+    )
+    told = insights_of(
+        fact(note, rent, "2024-10-22", "rent.md"), fact(note, loan, "2025-06-02", "loan.md")
+    )
+    assert "£812" not in told.get("change", "")
+
+
+def entry(note: Note, text: str, day: str, title: str) -> Memory:
+    """An entry of a calendar, as its reader gives it."""
+    return replace(fact(note, text, day, f"{day}.ics"), title=title, doc_type="other")
+
+
+def test_an_entry_that_is_called_off_moves_to_the_only_other_one_of_its_title(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    entries = [
+        entry(note, f"{title} is on Wednesday, {day}, at 07:30.", iso, title)
+        for title, day, iso in (
+            ("Sandhu oak - CANCELLED bats", "8 October 2025", "2025-10-08"),
+            ("Sandhu oak (platform)", "5 November 2025", "2025-11-05"),
+        )
+    ]
+    told = insights_of(*entries)["change"]
+    assert told.startswith("“Sandhu oak”: went from 8 October 2025 to 5 November 2025")
+
+
+def test_a_lesson_that_is_called_off_is_not_moved_to_the_next_one(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    entries = [
+        entry(note, f"{title} is on Wednesday, {day} October 2025, at 07:30.", iso, title)
+        for title, day, iso in (
+            ("Sculling lesson - cancelled", "8", "2025-10-08"),
+            ("Sculling lesson", "15", "2025-10-15"),
+            ("Sculling lesson", "22", "2025-10-22"),
+        )
+    ]
+    assert "change" not in insights_of(*entries)
+
+
+STAY = "Nationals is from Friday, 17 July 2026 to Sunday, 19 July 2026, at Holme Pierrepont."
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_told"),
+    [
+        (STAY, "Bloods is on Friday, 17 July 2026, at 14:00.", True),
+        (STAY, "Bloods is on Friday, 17 July 2026, at 14:00, at Holme Pierrepont.", False),
+        (STAY, "Bloods is on Monday, 20 July 2026, at 14:00.", False),
+        (STAY.replace(", at Holme Pierrepont", ""), "Bloods is on 17 July 2026, at 14:00.", False),
+        (
+            "Nationals is on Friday, 17 July 2026, from 13:00 to 15:00 (Europe/London).",
+            "Bloods is on Friday, 17 July 2026, at 14:00 (Europe/London).",
+            True,
+        ),
+        (
+            "Nationals is on Friday, 17 July 2026, from 13:00 to 14:00.",
+            "Bloods is on Friday, 17 July 2026, at 14:00.",
+            False,
+        ),
+        (STAY, "Bloods is on Friday, 17 July 2026, at 14:00.\nStatus of Bloods: cancelled.", False),
+    ],
+)
+def test_entries_of_a_calendar_that_are_ahead_at_one_time_are_told(
+    insights_of: Callable[..., dict[str, str]], note: Note, one: str, other: str, is_told: bool
+) -> None:
+    told = insights_of(
+        entry(note, one, "2026-07-17", "Nationals"),
+        replace(entry(note, other, "2026-07-17", "Bloods"), id="m_2", document_id="d_2"),
+    )
+    said = told.get("connection", "")
+    assert said.startswith("Two entries of the calendar are at one time") == is_told
+
+
 def test_days_in_the_minutes_of_one_committee_are_no_series(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:

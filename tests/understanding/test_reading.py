@@ -16,7 +16,7 @@ MAY = datetime(2025, 5, 12, tzinfo=UTC)
 
 
 def understood(text: str, **fields: object) -> Understanding:
-    source = SourceText(text, "text/plain", "test", **fields)  # type: ignore[arg-type]
+    source = SourceText(text, **{"media_type": "text/plain", "reader": "test", **fields})  # type: ignore[arg-type]
     [found] = BuiltinUnderstander(encoder=load_task_encoder()).understand([source])
     return found
 
@@ -96,6 +96,65 @@ def test_a_sentence_that_begins_with_a_pronoun_is_kept_with_the_one_before_it() 
     text = "Tobias Kern rang this morning. He accepted the offer, 61k, and starts on 1 March."
     texts = [each.text for each in understood(text).distilled]
     assert any("Tobias Kern" in each and "61k" in each for each in texts)
+
+
+def test_a_person_who_is_meant_is_named_in_the_memory() -> None:
+    text = (
+        "Tobias rang about the kitchen. The tiles are grey. Last week he said 4,200 for the lot, "
+        "now he wants 4,650 by 1 March."
+    )
+    texts = [each.text for each in understood(text).distilled]
+    assert any("Tobias" in each and "4,650" in each for each in texts)
+
+
+def test_of_general_rules_only_what_is_specific_is_kept() -> None:
+    rules = (
+        "Gloves are worn in cold weather.",
+        "No saw work is done alone.",
+        "Nobody walks under a load that is being lowered.",
+        "The stop bar is tested each morning.",
+        "Boots are brushed after work on diseased trees.",
+        "Chip of diseased trees stays in the parish.",
+        "Nobody feeds the chipper alone.",
+        "The supervisor is told of white or numb fingers.",
+        "Cones and signs are put out before the work begins.",
+        "Dead ash goes brittle fast, and limbs that looked sound have snapped under a rope.",
+        "Haddow Tree Care renews the insurance by 1 March 2027.",
+    )
+    found = understood("\n\n".join(rules), media_type="application/pdf").distilled
+    assert [each.text for each in found] == [rules[-1]]
+    notes = understood("\n\n".join(rules), media_type="text/markdown").distilled
+    assert len(notes) > 1
+
+
+def test_a_report_of_what_was_found_is_no_general_text() -> None:
+    report = (
+        "The hull was blasted in May and coated with epoxy.",
+        "Plating at the stern was thin below the waterline.",
+        "The flue was sound when tapped.",
+        "The rudder was stiff but serviceable.",
+        "Anodes were fitted when new, of which most were spent.",
+        "The engine had been serviced by its owner.",
+        "The bilge pump did not start by itself.",
+        "The gas locker was dry and its drains were clear.",
+        "The roof vents leaked when hosed.",
+        "The stove stands properly on its hearth, but its rope seal is worn and must be replaced.",
+    )
+    found = understood("\n\n".join(report), media_type="application/pdf").distilled
+    notes = understood("\n\n".join(report), media_type="text/markdown").distilled
+    assert found == notes != ()
+
+
+def test_a_turn_of_a_few_words_is_no_memory() -> None:
+    said = (
+        "Zosia: The bank is closed on Friday.",
+        "Ros: 115 from 1 June",
+        "Zosia: I'll say no to Sundays always.",
+        "Ros: Callum starts with us on 3 March at 95 a day.",
+    )
+    texts = [each.text for each in understood("\n".join(said)).distilled]
+    assert "Ros: Callum starts with us on 3 March at 95 a day." in texts
+    assert not any("115" in each for each in texts)
 
 
 def test_sentences_that_make_one_memory_count_once_among_those_that_are_kept() -> None:
