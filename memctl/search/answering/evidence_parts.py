@@ -415,8 +415,10 @@ _ASKED_UNIT = lazy_regex(
     r"\bin (mg|g|kg|ml|cl|l|mm|cm|m|km|kw|kwh|v|a|hz|mb|gb|°c|pounds?|euros?|dollars?)\W*\Z",
     re.IGNORECASE,
 )
-_ASKED_RATE = lazy_regex(r"\bper (?!(?:cent|se)\b)([^\W\d_]+)\b", re.IGNORECASE)
-_RATE = r"\b(?:per|each|apiece|every|rates?|pro|par|je)\b|/"
+_ASKED_RATE = lazy_regex(
+    r"\b(?:per (?!(?:cent|se)\b)|(?:how much|what) (?:an?|each|every) )([^\W\d_]+)\b", re.IGNORECASE
+)
+_RATE = r"\b(?:per|each|apiece|every|rates?|\w+ly|p\.?[cwam]\.?m?|pro|par|je)\b|/"
 _CURRENCY_SIGNS = {"pound": "£", "euro": "€", "dollar": r"\$"}
 
 
@@ -432,6 +434,50 @@ def lacks_measure(text: str, question: str) -> bool:
     if rate := _ASKED_RATE.search(question):
         return re.search(rf"{_RATE}|\ban? {rate[1]}\b", text, re.IGNORECASE) is None
     return False
+
+
+_COUNTED = lazy_regex(r"\bhow many (?!times\b|percent)([^\W\d_]+)", re.IGNORECASE)
+_NOT_COUNTED = lazy_regex(
+    r"(?<!\w)v?\d+(?:\.\d+){2,}|[€$£¥]\s?\d[\d.,]*k?|\d[\d.,]*\s?(?:%|percent\b|°|[€$£¥]"
+    r"|(?:bytes?|[kmg]b|k?g|mg|[kcm]m|m|ml|l|litres?|volts?|amps?|watts?|k?wh?|hz|euros?|pounds?"
+    r"|dollars?|quid|[ap]\.?m)\b)|\b\d\d?[:.]\d\d\b|\b\d{4}-\d\d-\d\d\b",
+    re.IGNORECASE,
+)
+"""Versions, money, measures and times, which count no things."""
+
+
+def lacks_count(sentence: str, question: str) -> bool:
+    """Return whether a question asks how many there are, and a sentence only measures something.
+
+    "How many units failed?" is not answered by "2.2.0 is over 262,140 bytes".
+    """
+    counted = _COUNTED.search(question)
+    if counted is None or _NOT_COUNTED.search(f"1 {counted[1]}"):
+        return False
+    others = _NOT_COUNTED.sub(" ", sentence)
+    return others != sentence and not has_amount(others)
+
+
+_DENIES = lazy_regex(
+    r"\b(?:not|never|\w+n['’]t)\b[^.;:,]*\bany ?(?:more|longer)\b|\bno longer\b", re.IGNORECASE
+)
+_SAYS_INSTEAD = lazy_regex(
+    r"\b(?:now|but|instead|rather|since|because|as|so|from|until|it['’]?s|they['’]?re)\b|[;:–—]",
+    re.IGNORECASE,
+)
+_ASKS_WHETHER = lazy_regex(
+    r"\W*(?:did|do|does|was|were|is|are|has|have|had|can|could|will|would|why)\b", re.IGNORECASE
+)
+
+
+def only_denies(sentence: str, question: str) -> bool:
+    """Return whether a sentence says what is no longer so, and not what is instead."""
+    return (
+        _DENIES.search(sentence) is not None
+        and _SAYS_INSTEAD.search(sentence) is None
+        and _ASKS_WHETHER.match(question) is None
+        and _DENIES.search(question) is None
+    )
 
 
 _ASKS_WHERE_SOMEBODY_LIVES = lazy_regex(

@@ -39,10 +39,12 @@ from memctl.search.answering.evidence_parts import (
     is_of_stated_day,
     is_question,
     is_table_row,
+    lacks_count,
     lacks_difference,
     lacks_measure,
     lacks_time,
     older_versions,
+    only_denies,
     quotable_parts,
     split_parts,
     stated_values,
@@ -222,6 +224,8 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 lacks_what_is_asked=misses_name
                 or is_of_another_option
                 or (wants_amount and not has_amount(draft.part.text))
+                or lacks_count(draft.part.text, question)
+                or only_denies(draft.part.text, question)
                 or lacks_difference(draft.part.text, question)
                 or lacks_measure(f"{draft.before}\n{draft.quoted_text}", question)
                 or is_contact_without_address(draft.quoted_text, question)
