@@ -151,7 +151,7 @@ class Accounts:
     def with_agent(self, config: Config, agent: str | None) -> Config:
         """Return the settings of the program as they are where an agent is named.
 
-        They stay as they are where none is, or it has no file.
+        They are unchanged if no agent is named or the agent has no file.
 
         Raises:
             ConfigError: Its file cannot be used.

@@ -151,9 +151,9 @@ def parse_agent(data: bytes, place: str) -> AgentSettings:
     return replace(loaded, stated=tuple(_dotted_keys(found)))
 
 
-def _dotted_keys(found: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """Return the keys of a file, those of its sections with the names of these before them."""
-    for key, value in found.items():
+def _dotted_keys(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """Return the keys of a file, those in sections as ``section.key``."""
+    for key, value in settings.items():
         if isinstance(value, Mapping):
             yield from _dotted_keys(value, f"{prefix}{key}.")
         else:
@@ -167,7 +167,7 @@ def with_agent(config: Config, agent: AgentSettings) -> Config:
         ConfigError: Its namespaces do not tell whose they are.
     """
     memory, kb = agent.memory, agent.knowledge_base
-    named = _given_in_file(agent, "knowledge_base.namespaces", kb.namespaces)
+    named = _read_section(agent, "knowledge_base.namespaces", kb.namespaces)
     for key, template in named.items():
         owner = None if key == "shared" else "a"
         # Where no agent is named, or another one, it must not be taken for another user's.
@@ -177,17 +177,17 @@ def with_agent(config: Config, agent: AgentSettings) -> Config:
             hint = f"begin it with '{begin}{colon}'" if colon else f"write it like {default!r}"
             wrong = "does not begin like those of a user" if owner else "is one user's"
             raise ConfigError(f"agent {agent.agent_id}: the namespace {template!r} {wrong}", hint)
-    compression = _given_in_file(agent, "memory.compression", memory.compression)
+    compression = _read_section(agent, "memory.compression", memory.compression)
     if not agent.has_knowledge_base:
         compression["archive_to_knowledge_base"] = False
-    auto_context = _given_in_file(agent, "knowledge_base.auto_context", kb.auto_context)
+    auto_context = _read_section(agent, "knowledge_base.auto_context", kb.auto_context)
     triggers = auto_context.pop("search_triggers", None)
     if triggers is not None:
         known = config.auto_context.search_triggers if triggers else ()
         phrases = (each for each in triggers if " " in each and each not in known)
         auto_context["search_triggers"] = (*known, *phrases)
         auto_context["search_words"] = tuple(each for each in triggers if " " not in each)
-    own = _given_in_file(agent, "knowledge_base", kb)
+    own = _read_section(agent, "knowledge_base", kb)
     query = config.query
     if "rerank_limit" in own:
         query = replace(query, rerank_hits=own["rerank_limit"])
@@ -225,7 +225,7 @@ def effective_settings(config: Config, agent: AgentSettings) -> AgentSettings:
     return replace(agent, memory=memory, knowledge_base=kb)
 
 
-def _given_in_file(agent: AgentSettings, name: str, section: Struct) -> dict[str, Any]:
+def _read_section(agent: AgentSettings, name: str, section: Struct) -> dict[str, Any]:
     """Return what the file of an agent says in a section itself."""
     return {
         key: getattr(section, key)

@@ -95,7 +95,7 @@ class AccessRefused(MemctlError):
 
 
 class KnowledgeBaseNotFound(MemctlError):
-    """There is no knowledge base of that name on this disk."""
+    """There is no knowledge base with that name on this disk."""
 
     exit_code = 10
 
@@ -109,7 +109,7 @@ class DiskRefused(KnowledgeBaseUnavailable):
 
 
 class LockedError(MemctlError):
-    """Another process holds the write lock and did not let go in time."""
+    """Another process holds the write lock and did not release it in time."""
 
     exit_code = 11
 
@@ -153,7 +153,7 @@ class RequestRefused(ModelError):
 
 
 class RequestTooLong(RequestRefused):
-    """The model cannot take in so much at once, or not say as much as it was asked for."""
+    """The prompt, or the reply that was asked for, is longer than the model allows."""
 
 
 class BadReply(ModelError):
@@ -181,7 +181,7 @@ class OverLimit(UnreadableSource):
 
 
 class BadRecord(UnreadableSource):
-    """A line of JSON lines is no record: it is no JSON, or a field cannot be used."""
+    """A line of JSON lines is not a record: it is not JSON, or a field cannot be used."""
 
 
 class ChangedSource(UnreadableSource):

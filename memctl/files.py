@@ -134,7 +134,7 @@ def read_regular(path: Path) -> bytes:
         return file.read()
 
 
-def read_head(path: Path, most: int) -> bytes:
+def read_head(path: Path, limit: int) -> bytes:
     """Return the first bytes of a regular file, or of the one that a link leads to.
 
     Raises:
@@ -142,7 +142,7 @@ def read_head(path: Path, most: int) -> bytes:
         OSError: It cannot be read.
     """
     with os.fdopen(_open_regular(path, os.O_RDONLY, _NONBLOCKING), "rb") as file:
-        return file.read(most)
+        return file.read(limit)
 
 
 @contextmanager
@@ -285,7 +285,7 @@ def _name_target(error: BaseException, temporary: Path, path: Path) -> None:
 
 
 def clear_temporaries(paths: Iterable[Path]) -> None:
-    """Remove temporary files that killed processes have left half written.
+    """Remove the temporary files of killed processes.
 
     A file that is still written is locked.  Files that are not named as :func:`new_temporary` does
     stay.

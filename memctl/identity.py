@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.errors import AccessRefused, ConfigError, UsageError
-from memctl.ids import agent_namespace, keeper_of, without_keeper
+from memctl.ids import agent_namespace, private_agent, without_keeper
 
 if TYPE_CHECKING:
     from memctl.config import Config, NamespaceSettings
@@ -104,7 +104,7 @@ def _fill(template: str, name: str, user: str | None) -> str:
     return template.replace(_USER, user)
 
 
-def kept_by(namespaces: NamespaceSettings, agent: str, user: str | None) -> str:
+def private_namespace(namespaces: NamespaceSettings, agent: str, user: str | None) -> str:
     """Return the namespace of what an agent keeps to itself, of a user or of none."""
     return agent_namespace(agent, None if user is None else conversations_of(namespaces, user))
 
@@ -113,7 +113,11 @@ def readable_by(
     namespaces: NamespaceSettings, user: str, agent: str | None = None
 ) -> tuple[str, ...]:
     """Return the namespaces that a query of a user reads, and the agent's own where one asks."""
-    own = () if agent is None else (kept_by(namespaces, agent, user), agent_namespace(agent))
+    own = (
+        ()
+        if agent is None
+        else (private_namespace(namespaces, agent, user), agent_namespace(agent))
+    )
     return (
         conversations_of(namespaces, user),
         documents_of(namespaces, user),
@@ -144,8 +148,8 @@ def owner_of(namespaces: NamespaceSettings, namespace: str) -> str | None:
 
 
 def may_see(config: Config, namespace: str) -> bool:
-    """Return whether who acts may see a namespace: not where it is another user's or agent's."""
-    if config.agent is not None and keeper_of(namespace) not in (None, config.agent):
+    """Return whether the acting user or agent may see a namespace, which must not be another's."""
+    if config.agent is not None and private_agent(namespace) not in (None, config.agent):
         return False
     return config.user is None or owner_of(config.namespaces, namespace) in (None, config.user)
 
@@ -160,7 +164,7 @@ def require_seen(config: Config, namespace: str) -> None:
         return
     if config.user is None:
         raise AccessRefused(
-            f"{namespace!r} is what agent {keeper_of(namespace)!r} keeps to itself",
+            f"{namespace!r} is what agent {private_agent(namespace)!r} keeps to itself",
             f"use another namespace, like {agent_namespace(config.agent or '')}",
         )
     raise AccessRefused(

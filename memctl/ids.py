@@ -45,7 +45,7 @@ def agent_namespace(agent: str, own: str | None = None) -> str:
     return kept if own is None else f"{own}:{kept}"
 
 
-def keeper_of(namespace: str) -> str | None:
+def private_agent(namespace: str) -> str | None:
     """Return the agent that keeps what is in a namespace to itself; None for any other one."""
     if not namespace.endswith(_KEPT):
         return None
@@ -54,11 +54,11 @@ def keeper_of(namespace: str) -> str | None:
 
 
 def without_keeper(namespace: str) -> str:
-    """Return the namespace of the user whom an agent keeps something of; any other as it is.
+    """Return the user's namespace behind an agent's private one; any other unchanged.
 
-    It is empty where the agent keeps it of no user.
+    It is empty if the private namespace is of no user.
     """
-    agent = keeper_of(namespace)
+    agent = private_agent(namespace)
     if agent is None:
         return namespace
     return namespace.removesuffix(agent_namespace(agent)).removesuffix(":")
@@ -131,9 +131,9 @@ def conflict_id(kind: str, skills: list[str], requirement: str) -> str:
 
 
 def storable(text: str) -> str:
-    """Return a text as it is stored: with ``?`` for lone surrogates, which UTF-8 has no bytes for.
+    """Return a text as it is stored: with ``?`` for lone surrogates, which UTF-8 cannot encode.
 
-    The name of a file that is no UTF-8 has some.
+    File names that are not UTF-8 have some.
     """
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 

@@ -26,7 +26,7 @@ from memctl.errors import (
     UsageError,
 )
 from memctl.files import is_temporary, save_file
-from memctl.ids import keeper_of, storable
+from memctl.ids import private_agent, storable
 from memctl.literals import (
     AccessLevel,
     After,
@@ -95,7 +95,7 @@ def check_name(name: str, what: str = "a knowledge base") -> str:
 
 
 class Layout(Struct, frozen=True):
-    """Where everything of one knowledge base stands on disk."""
+    """The paths of one knowledge base on disk."""
 
     folder: Path
 
@@ -141,7 +141,7 @@ class Layout(Struct, frozen=True):
 
     @property
     def prompts(self) -> Path:
-        """Prompts of its own, in place of those that come with the program."""
+        """Its own prompts, which replace those of the program."""
         return self.folder / "prompts"
 
     @property
@@ -162,7 +162,7 @@ class Layout(Struct, frozen=True):
             found = self.failed.rglob(f".*{REASON_SUFFIX}.*.tmp")
             yield from (path for path in found if is_temporary(path.name, REASON_SUFFIX))
 
-    def found_here(self, path: Path) -> Path:
+    def current_place(self, path: Path) -> Path:
         """Return where a file that was processed, or failed, is by now.
 
         It was noted where the knowledge base stood then, which may have another name or home since.
@@ -308,7 +308,7 @@ class KnowledgeBaseSettings(Struct, frozen=True):
         return self.private or bool(self.private_namespaces)
 
     def allows(self, agent: str | None, teams: Collection[str], level: AccessLevel) -> bool:
-        """Return whether an agent may read or write; a person, whom no agent acts for, may both.
+        """Return whether an agent may read or write; a person acting without an agent may do both.
 
         Args:
             agent: Who asks; None for a person.
@@ -326,20 +326,20 @@ class KnowledgeBaseSettings(Struct, frozen=True):
 
     def allows_private(self, filters: Filters) -> bool:
         """Return whether what the filters let through is, or may be, private."""
-        named = filters.namespaces or tuple(self._kept_by(filters.agent))
+        named = filters.namespaces or tuple(self._private_namespaces(filters.agent))
         return self.private or not set(named).isdisjoint(self.private_namespaces)
 
     def without_private(self, filters: Filters) -> Filters:
         """Return the filters with the private namespaces that they leave out unless named."""
         private = {*filters.private, *self.private_namespaces}.difference(
-            self._kept_by(filters.agent)
+            self._private_namespaces(filters.agent)
         )
         return replace(filters, private=tuple(sorted(private)))
 
-    def _kept_by(self, agent: str | None) -> Iterator[str]:
+    def _private_namespaces(self, agent: str | None) -> Iterator[str]:
         """Yield the private namespaces of what an agent keeps to itself."""
         for namespace in self.private_namespaces:
-            if agent is not None and keeper_of(namespace) == agent:
+            if agent is not None and private_agent(namespace) == agent:
                 yield namespace
 
 
@@ -417,15 +417,15 @@ def _instant(value: object, place: str) -> datetime:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-def _tables(found: Mapping[str, Any], key: str, place: str) -> list[dict[str, Any]]:
-    value = found.get(key, [])
+def _tables(settings: Mapping[str, Any], key: str, place: str) -> list[dict[str, Any]]:
+    value = settings.get(key, [])
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise ConfigError(f"{place}: {key} must be tables", f"write [[{key}]] above each")
     return value
 
 
-def _texts(found: Mapping[str, Any], key: str, place: str) -> tuple[str, ...]:
-    value = found.get(key, [])
+def _texts(settings: Mapping[str, Any], key: str, place: str) -> tuple[str, ...]:
+    value = settings.get(key, [])
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
         raise ConfigError(f"{place}: {key} must be a list of texts, not {value!r}")
     return tuple(value)
@@ -441,40 +441,40 @@ def _inbox(item: Mapping[str, Any], folder: Path, place: str) -> Inbox:
     return Inbox((folder / expand_path(path)).absolute(), after)
 
 
-def own_models(given: object, place: str) -> tuple[tuple[OwnTask, str], ...]:
-    """Return what a table ``[models]`` says, of a knowledge base or an agent.
+def own_models(value: object, place: str) -> tuple[tuple[OwnTask, str], ...]:
+    """Return the table ``[models]`` of a knowledge base or an agent.
 
     Raises:
-        ConfigError: It is no table, names something that is no task, or a model is no text.
+        ConfigError: It is not a table, names an unknown task, or a model is not a string.
     """
-    if not isinstance(given, dict):
+    if not isinstance(value, dict):
         raise ConfigError(f"{place}: models must be a table", 'write [models] and answer = "..."')
     tasks: tuple[OwnTask, ...] = get_args(OwnTask)
-    check_keys(given, tasks, prefix="models.", place=place)
-    for task, name in given.items():
+    check_keys(value, tasks, prefix="models.", place=place)
+    for task, name in value.items():
         if not isinstance(name, str):
             raise ConfigError(f"{place}: models.{task} must be the name of a model, not {name!r}")
-    return tuple((task, given[task]) for task in tasks if task in given)
+    return tuple((task, value[task]) for task in tasks if task in value)
 
 
 def own_values(
-    given: object, keys: Collection[str], name: str, place: str
+    value: object, keys: Collection[str], name: str, place: str
 ) -> tuple[tuple[str, Any], ...]:
     """Return what a table of a kb.toml says instead of the program's settings.
 
     Args:
-        given: The table.
+        value: The table.
         keys: What may stand in it.
         name: What it is called.
         place: Where it stands.
 
     Raises:
-        ConfigError: It is no table, or has something else in it.
+        ConfigError: It is not a table, or has other keys.
     """
-    if not isinstance(given, dict):
+    if not isinstance(value, dict):
         raise ConfigError(f"{place}: {name} must be a table", f"write [{name}] above it")
-    check_keys(given, keys, prefix=f"{name}.", place=place)
-    return tuple((key, given[key]) for key in keys if key in given)
+    check_keys(value, keys, prefix=f"{name}.", place=place)
+    return tuple((key, value[key]) for key in keys if key in value)
 
 
 def _grant(item: Mapping[str, Any], place: str) -> Grant:

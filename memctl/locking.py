@@ -52,12 +52,12 @@ def hold_lock(path: Path, wait: float | None, held: Callable[[], MemctlError]) -
         lock.release()
 
 
-def is_locked(path: Path, *, out_of_reach: bool) -> bool:
+def is_locked(path: Path, *, if_unreadable: bool) -> bool:
     """Return whether a lock is held now.
 
     Args:
         path: The file of the lock.
-        out_of_reach: The answer where it is not ours to open, as that of another user.
+        if_unreadable: The answer where it is not ours to open, as that of another user.
     """
     from filelock import Timeout
 
@@ -69,27 +69,27 @@ def is_locked(path: Path, *, out_of_reach: bool) -> bool:
     except Timeout:
         return True
     except OSError:
-        return _is_locked_by_others(path, out_of_reach=out_of_reach)
+        return _is_locked_by_others(path, if_unreadable=if_unreadable)
     lock.release()
     return False
 
 
-def _is_locked_by_others(path: Path, *, out_of_reach: bool) -> bool:
+def _is_locked_by_others(path: Path, *, if_unreadable: bool) -> bool:
     """Return whether a lock is held whose file can only be read, as on a read-only mount."""
     if sys.platform == "win32":
-        return out_of_reach
+        return if_unreadable
     import fcntl
 
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return out_of_reach
+        return if_unreadable
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:
-        return out_of_reach
+        return if_unreadable
     finally:
         os.close(descriptor)
     return False

@@ -448,13 +448,14 @@ class FileOutcome(Struct, frozen=True):
 
 
 SkipReason = Literal[
-    "hidden", "unfinished", "system", "own", "ignored", "subtitles", "link", "pipe", "socket",
-    "device", "other",
+    "hidden", "unfinished", "system", "own", "ignored", "subtitles", "log", "link", "pipe",
+    "socket", "device", "other",
 ]  # fmt: skip
 
 
 class SkippedSource(Struct, frozen=True):
-    """Something in a folder that is not taken in; ``subtitles`` are read with their recording."""
+    """Something in a folder that is not taken in by itself; ``subtitles`` are read with their
+    recording, and a ``log`` with its database."""
 
     source: str
     reason: SkipReason
@@ -521,7 +522,7 @@ class IngestReport(Struct, frozen=True):
     empty: int = 0
     """Sources with nothing in them, which were skipped."""
     incomplete: int = 0
-    """Documents that were taken in and of which something is missing."""
+    """Documents that were ingested with something missing."""
     dropped: int = 0
     """Facts of a model that were left out because their quotes are not in their documents."""
     facts: FactComparison = field(default_factory=FactComparison)

@@ -95,8 +95,8 @@ class Schedule(Struct, frozen=True):
     def _on(self, year: int, month: int, day: int) -> datetime | None:
         """Return the instant on a day; None if that is not one of its days.
 
-        A time that the clock skips in spring is the instant that it jumps to, and of one that
-        comes twice in autumn it is the first.
+        A time that the clock skips in spring becomes the instant that it jumps to; of a time that
+        occurs twice in autumn, the first counts.
         """
         assert self.at is not None
         local = datetime(year, month, day, self.at.hour, self.at.minute)  # noqa: DTZ001 - local

@@ -1,6 +1,6 @@
-"""The stages of one knowledge base, made as its settings and those of the program want them.
+"""Builds the stages of one knowledge base from its settings and those of the program.
 
-What is private gets stages of its own, that know of no model on another machine and keep no reply.
+Private contents get stages of their own, which use no model on another machine and cache no reply.
 
 Knows which model or built-in way each stage gets; does none of their work, and opens nothing.
 """
@@ -114,8 +114,7 @@ class ServiceFactory(Struct, dict=True):
         """The model that the vectors are from, those of private namespaces among them.
 
         Raises:
-            ConfigError: It cannot be had as things are configured, or is not the one that the
-                vectors are from.
+            ConfigError: It is not available with these settings, or did not make the vectors.
         """
         if self.for_private is not self:
             return self.for_private.embedder
@@ -391,7 +390,7 @@ class ServiceFactory(Struct, dict=True):
     def feedback_model(self, purpose: Purpose) -> tuple[ChatModel, Prompt] | None:
         """Return the model that looks back at conversations, with its instructions.
 
-        It is the one that answers, else the one that understands; None where there is neither.
+        It is the one that answers, else the one that understands; None if there is neither.
         """
         tasks: tuple[Task, ...] = ("answer", "understand")
         found = (self.providers.chat(task, purpose) for task in tasks)

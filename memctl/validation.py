@@ -190,14 +190,14 @@ def _list_from_text(text: str) -> object:
         return text
 
 
-def check_keys(found: Iterable[str], known: Iterable[str], *, prefix: str, place: str) -> None:
+def check_keys(keys: Iterable[str], known: Iterable[str], *, prefix: str, place: str) -> None:
     """Refuse the first key that is not known.
 
     Raises:
         ConfigError: Names the key, the place and the nearest known key.
     """
     names = list(known)
-    for key in found:
+    for key in keys:
         if key not in names:
             hint = nearest(key, names, prefix) or f"known are {', '.join(names)}"
             raise ConfigError(f"{place}: unknown setting {prefix + key!r}", hint)

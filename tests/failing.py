@@ -22,6 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import traceback
 import warnings
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
@@ -159,8 +160,10 @@ def _forked(library: ctypes.CDLL, given: list[Any], home: str, images: str | Non
         if not child:
             try:
                 json.dump(_run(library, *given), answer)
-                answer.flush()
+            except Exception:  # noqa: BLE001 - the test tells of it
+                json.dump([1, [], f"unexpected: {traceback.format_exc()}"], answer)
             finally:
+                answer.flush()
                 os._exit(0)
         status = _ended(child, home, images)
         if os.WIFSIGNALED(status):

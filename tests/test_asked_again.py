@@ -51,7 +51,7 @@ def elsewhere(home: Path, *arguments: str) -> None:
     subprocess.run(command, env=environment, check=True, capture_output=True, timeout=PATIENCE)
 
 
-def test_what_is_taken_in_or_forgotten_between_questions_is_seen_at_once(
+def test_changes_between_questions_are_seen_at_once(
     notes: KnowledgeBase,
 ) -> None:
     notes.ingest(text=KEY)
@@ -62,7 +62,7 @@ def test_what_is_taken_in_or_forgotten_between_questions_is_seen_at_once(
     assert not tells(notes)
 
 
-def test_what_another_process_writes_between_questions_is_seen_at_once(
+def test_writes_of_another_process_between_questions_are_seen_at_once(
     notes: KnowledgeBase, tmp_path: Path
 ) -> None:
     several = KnowledgeBases([notes])
@@ -109,7 +109,7 @@ def test_nothing_is_read_twice_for_questions_about_the_same_state(
     assert len(counted) == 2
 
 
-def test_what_is_read_again_and_again_comes_from_memory_and_is_the_same(
+def test_repeated_reads_come_from_memory_and_are_the_same(
     notes: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(30):

@@ -33,7 +33,7 @@ COMMANDS = [
     ("command", "missing"),
     [*((command, errno.ENOSYS) for command in COMMANDS), (COMMANDS[0], errno.ENOLCK)],
 )
-def test_where_a_file_system_knows_no_locks_nothing_is_written(
+def test_nothing_is_written_on_a_file_system_without_locks(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -72,13 +72,13 @@ def test_a_lock_ends_with_the_process_that_has_it(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"taken\n"
-        assert is_locked(path, out_of_reach=False)
+        assert is_locked(path, if_unreadable=False)
         with pytest.raises(LockedError), hold_lock(path, 0, lambda: held):
             pass
         other.send_signal(signal.SIGKILL)
-    wait_for(lambda: not is_locked(path, out_of_reach=False))
+    wait_for(lambda: not is_locked(path, if_unreadable=False))
     with hold_lock(path, 0, lambda: held):
-        assert is_locked(path, out_of_reach=False)
+        assert is_locked(path, if_unreadable=False)
 
 
 def test_a_lock_that_cannot_be_written_to_is_looked_at(
@@ -91,7 +91,7 @@ def test_a_lock_that_cannot_be_written_to_is_looked_at(
         raise OSError(errno.EROFS, "Read-only file system")
 
     monkeypatch.setattr("filelock.FileLock.acquire", refused)
-    assert not is_locked(path, out_of_reach=True)
+    assert not is_locked(path, if_unreadable=True)
     with path.open() as holder:
         fcntl.flock(holder, fcntl.LOCK_EX)
-        assert is_locked(path, out_of_reach=False)
+        assert is_locked(path, if_unreadable=False)

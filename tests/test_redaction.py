@@ -128,7 +128,7 @@ def test_places_in_a_redacted_document_are_those_of_the_same_words(lines: list[s
         assert clean[after : after + 5] == text[before : before + 5]
 
 
-def test_of_a_labelled_sample_every_secret_is_found_and_nothing_else() -> None:
+def test_every_secret_of_a_labelled_sample_is_found_and_nothing_else() -> None:
     sample = list(cases())
     precision, recall = measured(sample)
     assert len(sample) > 400

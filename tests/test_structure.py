@@ -12,11 +12,11 @@ from pathlib import Path
 
 from source_trees import PACKAGE, source_trees
 
-MOST_MODULES = 502
+MAX_MODULES = 502
 """320 of documents and memories; 60 of conversations, tiers, pools and operations; the rest of
 servers, the web page, links, skills, upkeep, feedback and merging."""
-MOST_IN_A_PACKAGE = 25
-MOST_LINES_OF_A_FUNCTION = 80
+MAX_IN_A_PACKAGE = 25
+MAX_LINES_OF_A_FUNCTION = 80
 """Parameters included; a docstring says as much as it has to."""
 COMMANDS = "memctl.cli.commands"
 """A command may be called like the module that does its work."""
@@ -92,12 +92,12 @@ def test_no_modules_import_each_other_not_even_for_type_checking() -> None:
 
 
 def test_there_are_no_more_modules_than_can_be_looked_over() -> None:
-    assert len(modules()) <= MOST_MODULES
+    assert len(modules()) <= MAX_MODULES
 
 
 def test_no_package_is_crowded() -> None:
     packages = Counter(path.parent for path in modules().values())
-    crowded = {str(p): n for p, n in packages.items() if n > MOST_IN_A_PACKAGE}
+    crowded = {str(p): n for p, n in packages.items() if n > MAX_IN_A_PACKAGE}
     assert crowded == {}
 
 
@@ -149,6 +149,6 @@ def test_no_function_is_longer_than_a_screen_or_two() -> None:
         for path, tree in source_trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and lines_without_docstring(node) > MOST_LINES_OF_A_FUNCTION
+        and lines_without_docstring(node) > MAX_LINES_OF_A_FUNCTION
     ]
     assert long == []

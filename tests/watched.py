@@ -117,7 +117,11 @@ def command(home: Path, *arguments: str) -> int:
             with Home(load_config({"home": str(home)})).open(arguments[-1]) as base:
                 base.store.upkeep(force=True)
         except MemctlError as error:
+            print(f"error: {error.message}\nhint: {error.hint}", file=sys.stderr)
             return error.exit_code
+        except OSError as error:
+            print(f"error: {error}\nhint: check the disk for errors", file=sys.stderr)
+            return 1
         return 0
     return run(arguments)
 

@@ -213,7 +213,7 @@ def parse_filters(
     start = None if since is None else parse_instant(since, now)
     end = None if until is None else parse_instant(until, now)
     if start and end and end <= start:
-        raise _nothing_between(since, until, start)
+        raise _empty_range_error(since, until, start)
     return Filters(
         namespaces=tuple(namespaces or ()),
         tags=words,
@@ -223,7 +223,7 @@ def parse_filters(
         until=end,
         as_of=None if as_of is None else last_instant(as_of, now),
         session=session,
-        source=None if source is None else _as_remembered(source),
+        source=None if source is None else _stored_name(source),
         where=where,
         doc_types=tuple(map(_doc_type, doc_types or ())),
         metadata=_metadata_filter(meta or (), metadata),
@@ -233,7 +233,7 @@ def parse_filters(
     )
 
 
-def _metadata_filter(pairs: Sequence[str], given: str | None) -> dict[str, Any] | None:
+def _metadata_filter(pairs: Sequence[str], text: str | None) -> dict[str, Any] | None:
     """Return one filter of conditions like ``year>=2024`` and a filter in JSON.
 
     Raises:
@@ -249,9 +249,9 @@ def _metadata_filter(pairs: Sequence[str], given: str | None) -> dict[str, Any] 
             number = json.loads(match["value"])
             value = number if isinstance(number, (int, float)) else value
         conditions.append({match["key"].strip(): {_META_OPERATORS[match["operator"]]: value}})
-    if given is not None:
+    if text is not None:
         try:
-            conditions.append(json.loads(given))
+            conditions.append(json.loads(text))
         except ValueError:
             raise UsageError("--filter is no JSON", 'write \'{"year": {"$gte": 2024}}\'') from None
     return {"$and": conditions} if conditions else None
@@ -276,14 +276,14 @@ def parse_pairs(pairs: Sequence[str], option: str) -> dict[str, Any]:
     return found
 
 
-def parse_metadata(given: Sequence[str], option: str) -> dict[str, Any]:
+def parse_metadata(pairs: Sequence[str], option: str) -> dict[str, Any]:
     """Return what is given as ``key=value``, or as a JSON object.
 
     Raises:
         UsageError: Something is neither.
     """
     found: dict[str, Any] = {}
-    for each in given:
+    for each in pairs:
         if not each.lstrip().startswith("{"):
             found |= parse_pairs([each], option)
             continue
@@ -295,7 +295,7 @@ def parse_metadata(given: Sequence[str], option: str) -> dict[str, Any]:
     return found
 
 
-def _as_remembered(source: str) -> str:
+def _stored_name(source: str) -> str:
     """Return the name of a source whose bytes are not UTF-8 as it is stored."""
     if source.isprintable():
         return source
@@ -304,7 +304,7 @@ def _as_remembered(source: str) -> str:
     return printable(source)
 
 
-def _nothing_between(since: str | None, until: str | None, start: datetime) -> UsageError:
+def _empty_range_error(since: str | None, until: str | None, start: datetime) -> UsageError:
     next_day = start.date() + timedelta(days=1)
     return UsageError(
         f"nothing is from {since!r} on and before {until!r}",
@@ -364,7 +364,7 @@ def check_types(bases: Iterable[KnowledgeBase], filters: Filters) -> None:
 
 
 def own_type_hint(word: str | None) -> str:
-    """Return what to say of a type that is none of those that memctl gives; "" where it is."""
+    """Return a warning about a type that memctl does not know; "" if it does."""
     return "" if word is None or word in _TYPES else _types_hint(word)
 
 

@@ -138,7 +138,7 @@ class CommandContext:
     def reading_existing(self, names: Sequence[str] | None) -> KnowledgeBase:
         """Open for reading the knowledge base that would be written to.
 
-        None is made for that; if it is not there, the only one is opened.
+        It is not created; if it does not exist, the only one is opened.
 
         Raises:
             KnowledgeBaseNotFound: There is none.
@@ -196,7 +196,7 @@ class CommandContext:
             raise
 
     @contextmanager
-    def owning(
+    def open_owner(
         self, table: TableName, id_: str, names: Sequence[str] | None
     ) -> Iterator[KnowledgeBase]:
         """Open the knowledge base that has an id, among those named or queried by default."""
@@ -391,7 +391,7 @@ class _Json(logging.Formatter):
 
 _SHOWN_AFTER = 0.4
 _BESIDE_BAR = 40
-"""Characters of a terminal's width for what stands beside the bar."""
+"""Characters of the terminal's width kept for the text beside the bar."""
 
 
 class _Listener:

@@ -1,6 +1,6 @@
 """What a shell offers for TAB: knowledge bases and ids as they are on this disk.
 
-What cannot be looked at is not offered; nothing is said about it.
+What cannot be read is silently left out.
 """
 
 from __future__ import annotations

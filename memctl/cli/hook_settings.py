@@ -21,7 +21,7 @@ from memctl.errors import UsageError
 from memctl.files import save_file
 from memctl.paths import display_path
 
-_OURS = re.compile(r"memctl\b.* hook ")
+_OWN_HOOK = re.compile(r"memctl\b.* hook ")
 _SECONDS = 10
 
 
@@ -120,7 +120,7 @@ def merge_hooks(known: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, A
     for event, entries in new["hooks"].items():
         there = hooks.setdefault(event, [])
         (command,) = _commands(entries)
-        own = [each for each in _commands(there) if _OURS.search(str(each.get("command")))]
+        own = [each for each in _commands(there) if _OWN_HOOK.search(str(each.get("command")))]
         if own:
             own[0].update(command)
         else:

@@ -52,7 +52,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = 200_000
 _NO_COMMAND = re.compile(r"No such command '(.*?)'")
 _SHOWN_COMMANDS = 3
 _HELP_FLAGS = ("-h", "--help")
-_AS_NEAR = 0.75
+_SIMILARITY = 0.75
 """How like a word is to the command that is meant by it, from 0 to 1."""
 _SYNONYMS = {
     "add": "memory add",
@@ -143,8 +143,8 @@ _root = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(value: bool) -> None:
+    if value:
         typer.echo(f"memctl {__version__}")
         raise typer.Exit
 
@@ -166,7 +166,7 @@ def root(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Take the options that stand before the command; commands read them from the context."""
+    """Take the options before the command; commands read them from the context."""
 
 
 def all_commands() -> typer.Typer:
@@ -236,17 +236,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(code)
 
 
-def interrupt_again(lost: sys.UnraisableHookArgs) -> None:
+def interrupt_again(unraisable: sys.UnraisableHookArgs) -> None:
     """Let an interrupt that came during a callback of Python end the command.
 
     An import does so to clean up, for example, and Python then only prints the interrupt.
     """
-    if lost.exc_type is KeyboardInterrupt:
+    if unraisable.exc_type is KeyboardInterrupt:
         later = threading.Timer(_CALLBACK_SECONDS, _thread.interrupt_main)  # not in this callback
         later.daemon = True
         later.start()
     else:
-        sys.__unraisablehook__(lost)
+        sys.__unraisablehook__(unraisable)
 
 
 def _end(code: int) -> None:
@@ -387,11 +387,11 @@ def _report_usage(error: typer.TyperException, arguments: Sequence[str]) -> int:
 
 
 def _suggestion(word: str, group: Any) -> str:
-    """Return a hint at the command that an unknown word may mean; "" if none is near."""
+    """Return a hint at the command that an unknown word may mean; "" if none is similar."""
     import difflib
 
     # The message names such a one.
-    if difflib.get_close_matches(word, group.command.commands, cutoff=_AS_NEAR):
+    if difflib.get_close_matches(word, group.command.commands, cutoff=_SIMILARITY):
         return ""
     found: dict[str, list[str]] = {}
     for name, command in getattr(_commands(), "commands", {}).items():
@@ -399,7 +399,7 @@ def _suggestion(word: str, group: Any) -> str:
         for verb in getattr(command, "commands", {}):
             found.setdefault(verb, []).append(f"{name} {verb}")
     found |= {verb: [meant] for verb, meant in _SYNONYMS.items()}
-    near = difflib.get_close_matches(word, found, n=1, cutoff=_AS_NEAR)
+    near = difflib.get_close_matches(word, found, n=1, cutoff=_SIMILARITY)
     suggestions = [f"memctl {words}" for words in found[near[0]][:_SHOWN_COMMANDS]] if near else []
     return f"did you mean {' or '.join(suggestions)}?" if suggestions else ""
 

@@ -20,7 +20,7 @@ _HEAD = """\
 Generated from the commands by `python -m memctl.cli.reference`; `memctl COMMAND --help` shows the
 same. Exit codes and output formats are described in the [README](../README.md#first-steps).
 
-These options may stand before any command:
+These options may come before any command:
 """
 _SHARED = ("quiet", "verbose", "help")
 """Options that every command has; they are described once, before the commands."""

@@ -118,7 +118,7 @@ def _chosen_home(flags: Mapping[str, str], variables: Mapping[str, str]) -> _Hom
 
 
 def _home(path: Path, origin: Origin) -> _Home:
-    """Refuse what is there and is no folder; one that is not there will be made."""
+    """Refuse a path that exists and is not a folder; a missing folder will be created."""
     path = path.absolute()
     what = f"{origin.name}: {display_path(path)}"
     try:
@@ -150,7 +150,7 @@ def _config_path(flag: str, home: _Home | None, variables: Mapping[str, str]) ->
 
 
 class _Sources(Struct):
-    """The three places where a value can stand; keeps note of which one won."""
+    """The three places where a value can be set; records which one won."""
 
     flags: Mapping[str, str]
     variables: Mapping[str, str]

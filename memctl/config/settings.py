@@ -145,7 +145,7 @@ class QuerySettings(Struct, frozen=True):
 
 
 class ContextSettings(Struct, frozen=True):
-    """What stands before a prompt."""
+    """Text put before a prompt."""
 
     least_relevance: Annotated[
         float,
@@ -319,7 +319,7 @@ class AccessLogSettings(Struct, frozen=True):
 
 
 class UpkeepSettings(Struct, frozen=True):
-    """What ``memctl watch`` keeps in order by itself; see ``memctl upkeep list``."""
+    """What ``memctl watch`` tidies automatically; see ``memctl upkeep list``."""
 
     importance_floor: Annotated[
         float, Rule("what importance that fades with disuse never falls below", low=0, high=1)

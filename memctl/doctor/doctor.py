@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memctl.config import Config
-from memctl.doctor.findings import Check, Examined, Finding, damaged, named
+from memctl.doctor.findings import Check, Examination, Finding, damaged, named
 from memctl.doctor.folder_checks import (
-    cannot_be_entered,
-    cannot_be_read,
     check_disk,
+    check_entry,
     check_folders,
     check_machine,
+    check_permissions,
     check_prompts,
     check_settings,
     check_watcher,
@@ -107,7 +107,7 @@ class Doctor:
             KnowledgeBaseUnavailable: A newer version of memctl made it, or it cannot be entered.
         """
         layout = self._home.layout(name)
-        if closed := cannot_be_entered(layout.folder) or cannot_be_read(layout):
+        if closed := check_entry(layout.folder) or check_permissions(layout):
             raise DiskRefused(f"{layout.folder}: {closed.message}", closed.hint)
         if not dry_run:
             self._home.sweep()
@@ -182,7 +182,7 @@ FOLDER_CHECKS: tuple[Check[Layout], ...] = (
 """What is checked before the ledger is opened, in this order."""
 LEDGER_CHECK = Check("ledger", check_ledger)
 """What is checked of the ledger before anything that it says is believed."""
-CONTENT_CHECKS: tuple[Check[Examined], ...] = (
+CONTENT_CHECKS: tuple[Check[Examination], ...] = (
     Check("tables", check_tables),
     Check("schema", check_schema),
     Check("indexes", check_indexes),
@@ -198,7 +198,7 @@ CONTENT_CHECKS: tuple[Check[Examined], ...] = (
 
 
 def _examine(layout: Layout, config: Config, now: datetime, deep: bool) -> Iterator[Finding]:
-    if closed := cannot_be_entered(layout.folder) or cannot_be_read(layout):
+    if closed := check_entry(layout.folder) or check_permissions(layout):
         yield from named("access", [closed])
         return
     for check in FOLDER_CHECKS:
@@ -227,16 +227,16 @@ def _check_content(
         table: verifier.inspect_table(table, head[table]) for table in TABLES if table in head
     }
     snapshot = Snapshot(datasets, head, int(ledger.meta(DIMENSION) or 0))
-    examined = Examined(layout, config, ledger, states, snapshot, verifier, deep, now)
+    examination = Examination(layout, config, ledger, states, snapshot, verifier, deep, now)
     for check in CONTENT_CHECKS:
         try:
-            yield from check.findings(examined)
+            yield from check.findings(examination)
         except DamagedError as error:  # which reading each file and index did not find
             found = damaged("tables", "tables", error.message, error.hint)
             yield from named(check.name, [found])
 
 
-_WRITTEN_IN_PLACE = ("latest_version_hint.json",)
+_MUTABLE_FILES = ("latest_version_hint.json",)
 WAIT_SECONDS = 5.0
 
 
@@ -273,7 +273,7 @@ def _link(source: Path, target: Path) -> None:
 
 def _link_file(source: str, target: str) -> None:
     """Link a file: the engine never changes one that it has written, with few exceptions."""
-    if Path(source).name in _WRITTEN_IN_PLACE:
+    if Path(source).name in _MUTABLE_FILES:
         shutil.copy2(source, target)
     else:
         os.link(source, target)

@@ -37,7 +37,7 @@ class Finding(Struct, frozen=True):
     """The name of the check that reports it."""
 
 
-class Examined(Struct, frozen=True):
+class Examination(Struct, frozen=True):
     """The tables and the ledger of one knowledge base, as far as they can be read."""
 
     layout: Layout

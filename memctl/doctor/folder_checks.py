@@ -30,7 +30,7 @@ from memctl.store.store_repair import Step
 from memctl.store.tables.storage import table_storage
 from memctl.validation import nearest
 
-LEAST_FREE = 256 << 20
+MIN_FREE = 256 << 20
 """Bytes; below it the next ingest may not fit."""
 
 
@@ -110,8 +110,8 @@ def check_disk(layout: Layout) -> Iterator[Finding]:
     storage = table_storage(layout.folder)
     largest = 0 if storage.local_folder is None else max(map(storage.size, TABLES))
     free_space = f"{free / (1 << 30):,.1f} GB are free"
-    if free < max(LEAST_FREE, largest):
-        message = f"{free_space}; upkeep needs up to {max(LEAST_FREE, largest) / (1 << 30):,.1f}"
+    if free < max(MIN_FREE, largest):
+        message = f"{free_space}; upkeep needs up to {max(MIN_FREE, largest) / (1 << 30):,.1f}"
         yield warning("disk", "space", message, "free some space on the disk")
     else:
         yield ok("disk", "space", free_space)
@@ -119,11 +119,18 @@ def check_disk(layout: Layout) -> Iterator[Finding]:
 
 _READ = stat.S_IRGRP | stat.S_IROTH | stat.S_IXGRP | stat.S_IXOTH
 _WRITE = stat.S_IWGRP | stat.S_IWOTH
-_NOT_NOW = {errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ESTALE, errno.ENOMEM}
+_TRANSIENT_ERRNOS = {
+    errno.EACCES,
+    errno.EPERM,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ESTALE,
+    errno.ENOMEM,
+}
 """What may keep a whole file from being opened, for a while or to this user."""
 
 
-def cannot_be_entered(folder: Path) -> Finding | None:
+def check_entry(folder: Path) -> Finding | None:
     """Return a finding for a folder that this user may not enter; no other check can run there."""
     try:
         os.scandir(folder).close()
@@ -135,7 +142,7 @@ def cannot_be_entered(folder: Path) -> Finding | None:
     return None
 
 
-def cannot_be_read(layout: Layout) -> Finding | None:
+def check_permissions(layout: Layout) -> Finding | None:
     """Report files that this user may not open; their content may well be whole.
 
     Repairing would take them for damaged, and what only they have for lost.
@@ -167,14 +174,14 @@ def _find_unopened(top: Path) -> Iterator[OSError]:
         for name in files:
             if (error := _refusal(Path(folder, name))) is not None:
                 yield error
-    yield from (error for error in refused if error.errno in _NOT_NOW)
+    yield from (error for error in refused if error.errno in _TRANSIENT_ERRNOS)
 
 
 def _refusal(path: Path) -> OSError | None:
     try:
         open_regular(path).close()
     except OSError as error:
-        return error if error.errno in _NOT_NOW else None
+        return error if error.errno in _TRANSIENT_ERRNOS else None
     return None
 
 
@@ -282,9 +289,9 @@ def _default_settings(
 # --- the machine ---------------------------------------------------------------------------------
 
 _INOTIFY = Path("/proc/sys/fs/inotify")
-FEWEST_WATCHES = 8_192
+MIN_WATCHES = 8_192
 """One folder below an inbox takes one; this was the kernel's own default for long."""
-FEWEST_INSTANCES = 16
+MIN_INSTANCES = 16
 
 
 def check_machine(config: Config, config_file: Path) -> Iterator[Finding]:
@@ -322,7 +329,7 @@ def _check_home(home: Path) -> Iterator[Finding]:
 
 def _check_inotify(folder: Path) -> Iterator[Finding]:
     """Look at how much may be watched; where there is no inotify there is nothing to say."""
-    limits = (("max_user_watches", FEWEST_WATCHES), ("max_user_instances", FEWEST_INSTANCES))
+    limits = (("max_user_watches", MIN_WATCHES), ("max_user_instances", MIN_INSTANCES))
     for name, fewest in limits:
         try:
             found = int((folder / name).read_text("ascii"))

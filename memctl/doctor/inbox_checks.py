@@ -9,17 +9,16 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from memctl.doctor.findings import Examined, Finding, ok, warning
+from memctl.doctor.findings import Examination, Finding, ok, warning
 from memctl.doctor.row_checks import CrossReferences
 from memctl.files import modified_ns
 from memctl.formatting import format_count
 from memctl.ids import root_id
 from memctl.ingest.discovery.inbox_scan import folder_tags
-from memctl.ingest.discovery.sources import Source, printable, walk
+from memctl.ingest.discovery.sources import Source, printable, sidecars_among, walk
 from memctl.ingest.source_reading import Unreadable, identify
 from memctl.kb_settings import REASON_SUFFIX, Layout, reason_path
 from memctl.knowledge_base import KnowledgeBase
-from memctl.readers.media.subtitles import sidecars_among
 from memctl.records import FileOutcome
 from memctl.store.ledger.work_repositories import FileEntry
 from memctl.store.locks import is_watched
@@ -29,21 +28,21 @@ from memctl.watch.claims import claim_name
 from memctl.watch.reporter import polled_folders
 
 
-def check_inboxes(examined: Examined) -> Iterator[Finding]:
+def check_inboxes(examination: Examination) -> Iterator[Finding]:
     """Look for files that no process works on, and for failed ones that do not say why."""
-    yield from _check_processing(examined)
-    yield from _check_failed(examined)
-    yield from _check_events(examined)
+    yield from _check_processing(examination)
+    yield from _check_failed(examination)
+    yield from _check_events(examination)
 
 
-def _check_processing(examined: Examined) -> Iterator[Finding]:
-    folder = examined.layout.processing
+def _check_processing(examination: Examination) -> Iterator[Finding]:
+    folder = examination.layout.processing
     claimed = {
-        claim_name(entry.path) for entry in examined.ledger.files.entries(["claimed", "indexed"])
+        claim_name(entry.path) for entry in examination.ledger.files.entries(["claimed", "indexed"])
     }
     there = sorted(folder.iterdir()) if folder.is_dir() else []
     loose = [path for path in there if path.name.partition("-")[0] not in claimed]
-    if is_watched(examined.layout):
+    if is_watched(examination.layout):
         yield ok("inbox", "processing", f"{format_count(len(there), 'file')} being taken in")
     elif loose:
         amount = f"{format_count(len(loose), 'file')} that no process has claimed"
@@ -56,9 +55,9 @@ def _check_processing(examined: Examined) -> Iterator[Finding]:
         yield ok("inbox", "processing", "empty")
 
 
-def _check_events(examined: Examined) -> Iterator[Finding]:
+def _check_events(examination: Examination) -> Iterator[Finding]:
     """Report folders that the watcher only scans from time to time."""
-    polled = polled_folders(examined.ledger) if is_watched(examined.layout) else ()
+    polled = polled_folders(examination.ledger) if is_watched(examination.layout) else ()
     for each in polled:
         hint = "sysctl fs.inotify shows the limits; what they forbid is tried again by itself"
         yield (
@@ -68,8 +67,8 @@ def _check_events(examined: Examined) -> Iterator[Finding]:
         )
 
 
-def _check_failed(examined: Examined) -> Iterator[Finding]:
-    folder = examined.layout.failed
+def _check_failed(examination: Examination) -> Iterator[Finding]:
+    folder = examination.layout.failed
     files = [
         path
         for path in (sorted(folder.rglob("*")) if folder.is_dir() else [])
@@ -79,7 +78,7 @@ def _check_failed(examined: Examined) -> Iterator[Finding]:
     folders: dict[Path, list[Path]] = defaultdict(list)
     for path in files:
         folders[path.parent].append(path)
-    beside = {path.parent for path in silent}  # what goes with a recording has no own reason
+    beside = {path.parent for path in silent}  # what goes with another file has none
     sidecars = frozenset[Path]().union(*(sidecars_among(folders[each]) for each in beside))
     silent = [path for path in silent if path not in sidecars]
     if silent:
@@ -93,7 +92,7 @@ def _check_failed(examined: Examined) -> Iterator[Finding]:
 
 def inbox_source(layout: Layout, entry: FileEntry) -> Source | None:
     """Return a file that was ingested as the source that it was; None where it is gone."""
-    path = layout.found_here(Path(entry.path))
+    path = layout.current_place(Path(entry.path))
     if not path.is_file():
         return None
     if path.is_relative_to(layout.processed):

@@ -23,14 +23,14 @@ from memctl.doctor.rebuild import (
 )
 from memctl.doctor.row_checks import (
     CrossReferences,
-    Ids,
+    HashedIds,
     Passages,
     Row,
     documents_lacking_memories,
     documents_with_passages,
     has_gap,
+    is_at_offsets,
     some_of,
-    stands_there,
 )
 from memctl.doctor.table_checks import bad_vectors
 from memctl.errors import ChangedSource
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
     from memctl.store.tables.transaction import Transaction
 
-MOST_NAMED = 5
+MAX_NAMED = 5
 """Rows that are lost and named each; every other format than a table has all."""
 
 
@@ -93,12 +93,12 @@ class Losses(Struct):
     rows: dict[TableName, int] = field(default_factory=dict)
     """How many rows of a table could not be read."""
     named: dict[TableName, dict[str, LostRow]] = field(default_factory=dict)
-    """Those that something names: an index, a file, another row."""
+    """Rows that an index, a file or another row refers to."""
     again: set[str] = field(default_factory=set)
     """Documents that are read again, by the id of their first part."""
     waits: bool = False
     """Whether some could not be read yet, and may be when this is done once more."""
-    _before: dict[TableName, Ids] = field(default_factory=dict)
+    _before: dict[TableName, HashedIds] = field(default_factory=dict)
 
     @classmethod
     def found(cls, losses: Mapping[TableName, Loss], snapshot: Snapshot) -> Losses:
@@ -134,7 +134,7 @@ class Losses(Struct):
         is_pending = planned or self.waits
         for table in _NOUNS:
             missing = self._missing(table, snapshot, is_pending)
-            lost = max(self._not_back(table, snapshot, is_pending), len(missing))
+            lost = max(self._count_missing(table, snapshot, is_pending), len(missing))
             if not lost:
                 continue
             places = sources(row.document_id or row.id for row in missing)
@@ -157,7 +157,7 @@ class Losses(Struct):
     def _comes_back(self, row: LostRow) -> bool:
         return root_id(row.document_id or row.id) in self.again
 
-    def _not_back(self, table: TableName, snapshot: Snapshot, is_pending: bool) -> int:
+    def _count_missing(self, table: TableName, snapshot: Snapshot, is_pending: bool) -> int:
         """Return how many of the lost rows have not come back."""
         lost = self.rows.get(table, 0)
         if not lost or (is_pending and self.again):
@@ -167,15 +167,15 @@ class Losses(Struct):
 
 
 def _row_names(rows: tuple[LostRow, ...], lost: int) -> str:
-    parts = [f"{row.id} ({row.source})" if row.source else row.id for row in rows[:MOST_NAMED]]
-    if len(rows) > MOST_NAMED:
-        parts.append(f"{len(rows) - MOST_NAMED:,} others")
+    parts = [f"{row.id} ({row.source})" if row.source else row.id for row in rows[:MAX_NAMED]]
+    if len(rows) > MAX_NAMED:
+        parts.append(f"{len(rows) - MAX_NAMED:,} others")
     if lost > len(rows):
         parts.append(f"{lost - len(rows):,} that nothing names")
     return ", ".join(parts)
 
 
-MOST_FAILURES_NAMED = 5
+MAX_FAILURES_NAMED = 5
 """Documents that could not be brought back and are named each."""
 EMBEDDED_TOGETHER = 256
 _SECOND = 2
@@ -207,7 +207,7 @@ class Repair(Struct):
         yield from self._without_duplicates()
         yield from self._without_deleted()
         self._name_predecessors()
-        yield from self._brought_back()
+        yield from self._report_restored()
         if not self.dry_run:  # what stays without its document is known only now
             yield from self._with_documents()
         yield from self._with_versions()
@@ -217,7 +217,7 @@ class Repair(Struct):
         yield from self._with_graph()
         yield from self._without_loose_ends()
         yield from self._complete_forgetting()
-        yield from self._lost_for_good()
+        yield from self._report_missing()
 
     @property
     def _agreement(self) -> CrossReferences:
@@ -270,7 +270,7 @@ class Repair(Struct):
             document = newer["document_id"] if newer["version"] == _SECOND else None
             self.losses.note("memories", [LostRow(id_, document, newer["source"])])
 
-    def _brought_back(self) -> Iterator[Step]:
+    def _report_restored(self) -> Iterator[Step]:
         self._without_doubtful()
         lost = self._lost_documents()
         if not lost:
@@ -280,7 +280,7 @@ class Repair(Struct):
             verb = "would read" if self.dry_run else "read"
             yield Step("documents", f"{verb} {format_count(number, 'document')} again")
         self.losses.waits = any(outcome.error not in _FINAL for outcome in failed)
-        yield from _not_brought_back(failed)
+        yield from _report_failures(failed)
 
     def _plan(self, lost: Sequence[LostDocument]) -> tuple[int, list[FileOutcome]]:
         """Return how many documents would be read again, and which cannot be."""
@@ -296,7 +296,7 @@ class Repair(Struct):
         return report.ingested, [each for each in report.outcomes if each.outcome == "failed"]
 
     def _lost_documents(self) -> list[LostDocument]:
-        """Return the documents of which rows are missing or wrong, each with its file."""
+        """Return the documents with missing or wrong rows, each with its file."""
         agreement = self._agreement
         entries = self.base.store.ledger.files.entries(["done"])
         blocked = self.base.store.ledger.deletions.blocked_documents()
@@ -310,18 +310,18 @@ class Repair(Struct):
             self.losses.note("documents", [LostRow(orphan)])
         bare = {root_id(id_) for id_ in agreement.without_memories()}
         whole = {root for root in bare if root not in parts}
-        broken = set(self._broken()) - parts.keys() - whole
-        broken -= {root_id(row.id) for row in self._doubtful.get("documents", ())}
+        broken = set(self._broken_roots()) - parts.keys() - whole
+        broken -= {root_id(row.id) for row in self._doubtful_rows.get("documents", ())}
         readable = {root for root in broken if places.get(root) or self._is_record(root)}
         roots = [*parts, *sorted(whole), *sorted(readable)]
         found = [LostDocument(root, places.get(root), tuple(parts.get(root, ()))) for root in roots]
         return [each for each in found if each.source is not None or each.document_id not in parts]
 
-    def _broken(self) -> Iterator[str]:
+    def _broken_roots(self) -> Iterator[str]:
         """Yield the roots of documents of which a memory is missing or is not where it says."""
         agreement = self._agreement
         for document, passages in documents_with_passages(agreement.snapshot):
-            wrong = not all(stands_there(document["text"], passage) for passage in passages)
+            wrong = not all(is_at_offsets(document["text"], passage) for passage in passages)
             if wrong or (self.thorough and _is_incomplete(agreement, document, passages)):
                 yield root_id(document["id"])
         if self.thorough:
@@ -333,13 +333,13 @@ class Repair(Struct):
             yield from map(root_id, lacking)
 
     def _doubtful_roots(self) -> Iterator[str]:
-        """Yield the roots of documents of which memories stand in files that have changed."""
-        for row in self._doubtful.get("memories", ()):
+        """Yield the roots of documents with memories in files that have changed."""
+        for row in self._doubtful_rows.get("memories", ()):
             if row.document_id:
                 yield root_id(row.document_id)
 
     @property
-    def _doubtful(self) -> Mapping[TableName, Sequence[LostRow]]:
+    def _doubtful_rows(self) -> Mapping[TableName, Sequence[LostRow]]:
         """The rows of files in which bytes have changed, so that any may be wrong."""
         return self.verifier.doubtful_rows(self.base.store.ledger.head())
 
@@ -348,7 +348,7 @@ class Repair(Struct):
 
         They are lost then, and are read again; a copy to try things on is changed, too.
         """
-        rows = self._doubtful.get("documents", ())
+        rows = self._doubtful_rows.get("documents", ())
         files = self.base.store.ledger.files.entries(["done"]) if rows else ()
         again = {entry.document_id for entry in files if self._can_be_read(entry)}
         ids = [row.id for row in rows if root_id(row.id) in again]
@@ -361,7 +361,7 @@ class Repair(Struct):
 
         What is wrong with them nothing says; they are kept, for most of them are as they were.
         """
-        for table, rows in self._doubtful.items():
+        for table, rows in self._doubtful_rows.items():
             left = tuple(row for row in rows if not (self.dry_run and self._comes_anew(row)))
             ids = [row.id for row in left]
             for some in in_portions(ids):
@@ -370,7 +370,7 @@ class Repair(Struct):
                 message = (
                     f"kept {format_count(len(left), 'row')} of files in which bytes have changed"
                 )
-                named = some_of(ids, MOST_FAILURES_NAMED)
+                named = some_of(ids, MAX_FAILURES_NAMED)
                 yield Step(table, f"{message}, and one may be wrong: {named}", len(left), left)
 
     def _comes_anew(self, row: LostRow) -> bool:
@@ -409,7 +409,7 @@ class Repair(Struct):
             yield Step("memories", f"let end again what had been edited: {_memories([*pairs])}")
 
     def _with_graph(self) -> Iterator[Step]:
-        """Make entities and wikilinks anew where some were lost."""
+        """Derive entities and wikilinks again if some were lost."""
         if not self.losses.rows.keys() & {"entities", "relations"}:
             return
         if self.dry_run:
@@ -473,7 +473,7 @@ class Repair(Struct):
         more = f"; some of it is left in {', '.join(left)}" if left else ""
         yield Step("forget", f"completed {amount} that had been cut off{more}")
 
-    def _lost_for_good(self) -> Iterator[Step]:
+    def _report_missing(self) -> Iterator[Step]:
         """Report what is still missing, and release files that no longer became documents."""
         files = self.base.store.ledger.files
         unknown = self._agreement.unknown(files.entries(["done"]))
@@ -548,10 +548,10 @@ def _is_incomplete(agreement: CrossReferences, document: Row, passages: Passages
     return lacks_gist or has_gap(document, passages)
 
 
-def _not_brought_back(failed: Sequence[FileOutcome]) -> Iterator[Step]:
-    for outcome in failed[:MOST_FAILURES_NAMED]:
+def _report_failures(failed: Sequence[FileOutcome]) -> Iterator[Step]:
+    for outcome in failed[:MAX_FAILURES_NAMED]:
         yield Step("documents", f"not brought back: {outcome.reason}", lost_rows=1)
-    if others := len(failed[MOST_FAILURES_NAMED:]):
+    if others := len(failed[MAX_FAILURES_NAMED:]):
         message = f"and {format_count(others, 'other')} not brought back"
         yield Step("documents", message, lost_rows=others)
 

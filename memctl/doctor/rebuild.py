@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
     from memctl.store.tables.transaction import Transaction
 
-RELATIVE_ERROR, LEAST_ERROR = 2e-3, 1e-3
+RELATIVE_ERROR, MIN_ERROR = 2e-3, 1e-3
 """How far a number of a vector may be off: two roundings to 16 bits, and the order of a sum."""
 REBUILDING = "rebuilding"
 
@@ -80,17 +80,17 @@ class Rebuild(Struct, frozen=True):
         store.upkeep()
         yield from steps
 
-    def _remake(self, transaction: Transaction, made: VectorCache, before: Snapshot) -> None:
+    def _remake(self, transaction: Transaction, vectors: VectorCache, before: Snapshot) -> None:
         try:
-            _require_same_vectors(before, made)
+            _require_same_vectors(before, vectors)
         except DamagedError:
-            made.drop()
+            vectors.drop()
             raise
         replace_entities(transaction, *derive_all(before))
         loose = CrossReferences(transaction.snapshot()).dangling_relations()
         erase_rows(transaction, "relations", loose)
         transaction.replace_vectors(
-            made.dimension, EMBEDDED_COLUMNS, lambda batch: made.vectors(vector_keys(batch))
+            vectors.dimension, EMBEDDED_COLUMNS, lambda batch: vectors.vectors(vector_keys(batch))
         )
         for table in TABLES:
             remake_indexes(table, transaction.dataset(table))
@@ -115,7 +115,7 @@ def _report_counts(before: Snapshot, after: Snapshot) -> Iterator[Step]:
 # --- the proof -----------------------------------------------------------------------------------
 
 
-def _require_same_vectors(before: Snapshot, made: VectorCache) -> None:
+def _require_same_vectors(before: Snapshot, vectors: VectorCache) -> None:
     """Compare the vectors that are there with those that were made of the stored texts.
 
     Raises:
@@ -124,7 +124,7 @@ def _require_same_vectors(before: Snapshot, made: VectorCache) -> None:
     differing: list[str] = []
     for batch in before.batches("memories", None, [*EMBEDDED_COLUMNS, VECTOR]):
         stored = vector_rows(batch.column(VECTOR))
-        off = _differ(stored, made.vectors(vector_keys(batch)))
+        off = _differ(stored, vectors.vectors(vector_keys(batch)))
         differing += [batch.column("id")[int(row)].as_py() for row in off.nonzero()[0]]
     if differing:
         amount = format_count(len(differing), "vector")
@@ -146,15 +146,15 @@ def require_same_rows(before: Snapshot, after: Snapshot) -> None:
     )
     for table, columns in compared:
         if before.count(table) != after.count(table):
-            raise _other_than_before(table, "rows")
+            raise _changed_error(table, "rows")
         pairs = _align(before.batches(table, None, columns), after.batches(table, None, columns))
         for one, other in pairs:
             for name in columns:
                 if not _is_same(one.column(name), other.column(name)):
-                    raise _other_than_before(table, name)
+                    raise _changed_error(table, name)
 
 
-def _other_than_before(table: TableName, what: str) -> DamagedError:
+def _changed_error(table: TableName, what: str) -> DamagedError:
     return DamagedError(
         f"the {what} of {table} would not be as before; nothing was changed",
         "memctl doctor --deep says what is wrong with them",
@@ -170,7 +170,7 @@ def _is_same(one: pa.Array, other: pa.Array) -> bool:
 def _differ(one: NDArray[np.float16], other: NDArray[np.float16]) -> NDArray[np.bool_]:
     """Return for each row whether two matrices differ in it by more than rounding."""
     close = np.isclose(
-        one.astype(np.float32), other.astype(np.float32), rtol=RELATIVE_ERROR, atol=LEAST_ERROR
+        one.astype(np.float32), other.astype(np.float32), rtol=RELATIVE_ERROR, atol=MIN_ERROR
     )
     differing: NDArray[np.bool_] = np.logical_not(close.all(axis=1))
     return differing
@@ -203,7 +203,7 @@ Row = Mapping[str, Any]
 def documents_from_passages(
     snapshot: Snapshot, ids: Sequence[str], now: datetime
 ) -> tuple[pa.Table, list[str]]:
-    """Return rows of documents that have what their passages have, where they have it.
+    """Return rows of documents as far as their passages have their text.
 
     Args:
         snapshot: Where the passages are.
@@ -287,7 +287,7 @@ def unended_predecessors(snapshot: Snapshot) -> dict[str, VersionRow]:
     held = col("superseded_by").is_null() & (col("level") == "memory")
     for row in snapshot.each_row("memories", held, _IDENTITY_COLUMNS) if later else ():
         for new in later.get((row["document_id"], row["created_at"], row["version"]), ()):
-            if _is_next(row["id"], new):
+            if _is_next_version(row["id"], new):
                 found[row["id"]] = new
     return found
 
@@ -307,10 +307,10 @@ def lost_predecessors(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, Versi
     for batch in snapshot.batches("memories", ~col("superseded_by").is_null(), ["superseded_by"]):
         ended.update(batch["superseded_by"].to_pylist())
     alone = [row for row in edited if row["id"].startswith("m_") and row["id"] not in ended]
-    return {id_: row for id_ in ids for row in alone if _is_next(id_, row)}
+    return {id_: row for id_ in ids for row in alone if _is_next_version(id_, row)}
 
 
-def _is_next(old: str, new: VersionRow) -> bool:
+def _is_next_version(old: str, new: VersionRow) -> bool:
     made = next_version_id(old, new["version"], new["namespace"], new["type"], new["text"])
     return bool(made == new["id"])
 

@@ -1,6 +1,6 @@
-"""Whether the rows of the tables and the ledger agree: nothing without what it belongs to.
+"""Checks that the rows of tables and ledger agree, and that no row lacks what it refers to.
 
-What is cited has to stand where it is said to stand: ``document.text[start:end]``.
+A citation has to be where its offsets say: ``document.text[start:end]``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import Struct
 
-from memctl.doctor.findings import REPAIR, Examined, Finding, damaged, ok, warning
+from memctl.doctor.findings import REPAIR, Examination, Finding, damaged, ok, warning
 from memctl.formatting import format_count
 from memctl.ids import memory_id
 from memctl.ingest.reprocessing import PASSAGE_COLUMNS, stored_part
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from memctl.store.tables.snapshot import Snapshot
 
-MOST_LISTED = 3
+MAX_LISTED = 3
 """Ids that a finding names, as examples."""
 
 
@@ -41,23 +41,23 @@ class CrossReferences(Struct, dict=True):
     snapshot: Snapshot
 
     @cached_property
-    def documents(self) -> Ids:
+    def documents(self) -> HashedIds:
         """The ids of all documents."""
         return self.of("documents")
 
     @cached_property
-    def memories(self) -> Ids:
+    def memories(self) -> HashedIds:
         """The ids of all memories."""
         return self.of("memories")
 
     @cached_property
-    def entities(self) -> Ids:
+    def entities(self) -> HashedIds:
         """The ids of all entities."""
         return self.of("entities")
 
-    def of(self, table: TableName) -> Ids:
+    def of(self, table: TableName) -> HashedIds:
         """Return the ids of all rows of a table."""
-        return Ids(batch["id"] for batch in self.snapshot.batches(table, None, ["id"]))
+        return HashedIds(batch["id"] for batch in self.snapshot.batches(table, None, ["id"]))
 
     def duplicates(self, table: TableName) -> Iterator[str]:
         """Yield the ids of rows of a table that are there more than once."""
@@ -79,9 +79,11 @@ class CrossReferences(Struct, dict=True):
     def without_memories(self) -> list[str]:
         """Return the ids of live documents that have text and lost every memory.
 
-        Those of which every memory was deleted by hand are left out.
+        Documents whose memories were all deleted by hand are left out.
         """
-        owners = Ids(b["document_id"] for b in self.snapshot.batches("memories", None, _OWNER))
+        owners = HashedIds(
+            b["document_id"] for b in self.snapshot.batches("memories", None, _OWNER)
+        )
         live = col("status") == "indexed"
         bare: list[str] = []
         for batch in self.snapshot.batches("documents", live, ["id"]):
@@ -97,7 +99,7 @@ class CrossReferences(Struct, dict=True):
         yield from _naming(self.snapshot, table, column, self.memories)
 
     def dangling_relations(self) -> Iterator[str]:
-        """Yield the ids of relations one end of which is not there."""
+        """Yield the ids of relations with a missing end."""
         known = self.documents.union(self.memories).union(self.entities)
         for column in ("source_id", "target_id"):
             yield from _naming(self.snapshot, "relations", column, known)
@@ -117,7 +119,7 @@ class CrossReferences(Struct, dict=True):
 _OWNER = ["document_id"]
 
 
-def _naming(snapshot: Snapshot, table: TableName, column: str, known: Ids) -> Iterator[str]:
+def _naming(snapshot: Snapshot, table: TableName, column: str, known: HashedIds) -> Iterator[str]:
     """Yield the ids of rows whose column, or a value in it, is not among those that are known."""
     import pyarrow as pa
 
@@ -139,14 +141,14 @@ def _mask(flags: object) -> pa.Array:
 # --- the checks ----------------------------------------------------------------------------------
 
 
-def check_rows(examined: Examined) -> Iterator[Finding]:
-    """Look for rows that are there twice, or belong to or name what is not there."""
-    agreement = CrossReferences(examined.snapshot)
-    readable = [table for table in examined.states if examined.can_read(table)]
-    known = examined.ledger.manifests.row_counts()
+def check_rows(examination: Examination) -> Iterator[Finding]:
+    """Look for duplicate rows, and rows that refer to missing ones."""
+    agreement = CrossReferences(examination.snapshot)
+    readable = [table for table in examination.states if examination.can_read(table)]
+    known = examination.ledger.manifests.row_counts()
     for table in readable:
         ids = agreement.of(table)
-        committed = known.get((table, examined.states[table].version), len(ids))
+        committed = known.get((table, examination.states[table].version), len(ids))
         if ids.duplicates:
             yield damaged("rows", table, f"{format_count(ids.duplicates, 'id')} there twice")
         elif len(ids) != committed:
@@ -156,10 +158,10 @@ def check_rows(examined: Examined) -> Iterator[Finding]:
             yield ok("rows", table, f"{format_count(len(ids), 'id')}, each once")
     if {"documents", "memories"}.issubset(readable):
         yield from _check_documents(agreement)
-        yield from _check_files(agreement, examined)
+        yield from _check_files(agreement, examination)
     if "memories" in readable:
         yield from _check_references(agreement)
-    if len(readable) == len(examined.states):
+    if len(readable) == len(examination.states):
         yield from _check_graph(agreement)
 
 
@@ -176,8 +178,8 @@ def _check_documents(agreement: CrossReferences) -> Iterator[Finding]:
         yield ok("rows", "documents", "each live one has memories, and each memory its document")
 
 
-def _check_files(agreement: CrossReferences, examined: Examined) -> Iterator[Finding]:
-    done = examined.ledger.files.entries(["done"])
+def _check_files(agreement: CrossReferences, examination: Examination) -> Iterator[Finding]:
+    done = examination.ledger.files.entries(["done"])
     lost = agreement.unknown(done)
     if lost:
         message = f"{format_count(len(lost), 'file')} done, of which the document is not there"
@@ -214,13 +216,13 @@ def _check_graph(agreement: CrossReferences) -> Iterator[Finding]:
         yield ok("rows", "relations", "all that they and entities name is there")
 
 
-def some_of(values: Sequence[str], most: int = MOST_LISTED) -> str:
+def some_of(values: Sequence[str], limit: int = MAX_LISTED) -> str:
     """Return the first of some values, as examples."""
-    listed = ", ".join(values[:most])
-    return f"{listed}, ..." if len(values) > most else listed
+    listed = ", ".join(values[:limit])
+    return f"{listed}, ..." if len(values) > limit else listed
 
 
-class Ids:
+class HashedIds:
     """The ids that some columns have; two different ones are taken for one once in 10^19."""
 
     def __init__(self, columns: Iterable[pa.Array | pa.ChunkedArray] = ()) -> None:
@@ -245,9 +247,9 @@ class Ids:
         duplicates = self._sorted[1:][self._sorted[1:] == self._sorted[:-1]]
         return np.isin(_hashes(column), duplicates)
 
-    def union(self, other: Ids) -> Ids:
+    def union(self, other: HashedIds) -> HashedIds:
         """Return the ids of both."""
-        both = Ids()
+        both = HashedIds()
         both._sorted = np.union1d(self._sorted, other._sorted)
         return both
 
@@ -280,18 +282,18 @@ Row = Mapping[str, Any]
 Passages = Sequence[Row]
 
 
-def check_citations(examined: Examined) -> Iterator[Finding]:
+def check_citations(examination: Examination) -> Iterator[Finding]:
     """Compare verbatim memories with the documents that they are from."""
-    if not examined.can_read("documents", "memories"):
+    if not examination.can_read("documents", "memories"):
         return
-    rows = examined.states["memories"].rows
-    prefix = "" if examined.deep else sample_prefix(rows)
+    rows = examination.states["memories"].rows
+    prefix = "" if examination.deep else sample_prefix(rows)
     looked, wrong = 0, 0
     gappy: list[str] = []
-    for document, passages in documents_with_passages(examined.snapshot, prefix):
+    for document, passages in documents_with_passages(examination.snapshot, prefix):
         text = document["text"]
         looked += len(passages)
-        wrong += sum(not stands_there(text, passage) for passage in passages)
+        wrong += sum(not is_at_offsets(text, passage) for passage in passages)
         if passages and has_gap(document, passages):
             gappy.append(document["id"])
     part = f"{looked:,} passages" + (f", a sample; --deep looks at all of {rows:,}" * bool(prefix))
@@ -344,7 +346,7 @@ def passages_with_offsets(
     return {id_: rows for id_, rows in kept.items() if rows}
 
 
-def stands_there(text: str, passage: Row) -> bool:
+def is_at_offsets(text: str, passage: Row) -> bool:
     """Return whether a passage is what the text has between its offsets."""
     start, end = passage["start"], passage["end"]
     return start is None or end is None or text[start:end] == passage["text"]
@@ -372,7 +374,7 @@ def _is_navigation(top: str) -> bool:
 
 
 def documents_lacking_memories(
-    snapshot: Snapshot, memories: Ids, deleted: Set[str]
+    snapshot: Snapshot, memories: HashedIds, deleted: Set[str]
 ) -> Iterator[str]:
     """Yield the ids of live documents that lack a statement though it was not deleted.
 

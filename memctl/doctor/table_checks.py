@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from memctl.doctor.findings import REPAIR, Examined, Finding, damaged, ok, warning
+from memctl.doctor.findings import REPAIR, Examination, Finding, damaged, ok, warning
 from memctl.errors import KnowledgeBaseUnavailable
 from memctl.formatting import format_count
 from memctl.schema.arrow_tables import VECTOR, schemas, vector_rows
@@ -57,11 +57,11 @@ def check_ledger(ledger: Ledger) -> Iterator[Finding]:
             yield damaged("ledger", table, "the ledger names no version of it")
 
 
-def check_tables(examined: Examined) -> Iterator[Finding]:
+def check_tables(examination: Examination) -> Iterator[Finding]:
     """Report what cannot be read of each table: its manifest, its rows, its indexes."""
-    datasets = Datasets.of(examined.layout.folder)
-    changed = {place for place, _ in lost_manifests(datasets, examined.ledger)}
-    for table, state in examined.states.items():
+    datasets = Datasets.of(examination.layout.folder)
+    changed = {place for place, _ in lost_manifests(datasets, examination.ledger)}
+    for table, state in examination.states.items():
         found = list(_check_files(state))
         if not state.problem and (table, state.version) in changed:
             found.append(damaged("tables", table, "its manifest is not the one that was committed"))
@@ -84,14 +84,14 @@ def _check_files(state: TableState) -> Iterator[Finding]:
         yield damaged("indexes", state.table, f"the index {name} is not as it was written")
 
 
-def check_schema(examined: Examined) -> Iterator[Finding]:
-    """Compare the columns of each table with those that its schema version has."""
-    version = examined.ledger.schema_version()
+def check_schema(examination: Examination) -> Iterator[Finding]:
+    """Compare the columns of each table with those of its schema version."""
+    version = examination.ledger.schema_version()
     expected = schemas(0, version)  # vectors have a check of their own
-    for table, state in examined.states.items():
+    for table, state in examination.states.items():
         if state.problem or table not in expected:
             continue
-        found = {item.name: item.type for item in examined.snapshot.dataset(table).schema}
+        found = {item.name: item.type for item in examination.snapshot.dataset(table).schema}
         wanted = {item.name: item.type for item in expected[table]}
         wanted |= {VECTOR: found[VECTOR]} if {VECTOR} <= found.keys() & wanted.keys() else {}
         if wrong := [name for name in found | wanted if found.get(name) != wanted.get(name)]:
@@ -102,9 +102,9 @@ def check_schema(examined: Examined) -> Iterator[Finding]:
         yield ok("tables", "schema", message)
 
 
-def check_indexes(examined: Examined) -> Iterator[Finding]:
+def check_indexes(examination: Examination) -> Iterator[Finding]:
     """Report how many rows no index knows: searches find them by reading each."""
-    for table, state in examined.states.items():
+    for table, state in examination.states.items():
         if not state.is_readable or state.broken_indexes:
             continue
         unindexed = f"{format_count(state.unindexed, 'row')} of {state.rows:,} not in every index"
@@ -118,23 +118,23 @@ def check_indexes(examined: Examined) -> Iterator[Finding]:
             yield ok("indexes", table, "up to date")
 
 
-def check_shares(examined: Examined) -> Iterator[Finding]:
+def check_shares(examination: Examination) -> Iterator[Finding]:
     """Look whether the active versions of each skill share out all of its tasks."""
-    for slug, active in examined.ledger.skills.versions.shares().items():
+    for slug, active in examination.ledger.skills.versions.shares().items():
         if (total := sum(active.values())) != WHOLE:
             greatest = max(active, key=lambda number: active[number])
             yield warning(
                 "skills",
                 slug,
                 f"the shares of its versions add up to {total} %, not {WHOLE} %",
-                f"memctl skill version activate {slug} {greatest} -k {examined.layout.name}",
+                f"memctl skill version activate {slug} {greatest} -k {examination.layout.name}",
             )
 
 
-def check_versions(examined: Examined) -> Iterator[Finding]:
+def check_versions(examination: Examination) -> Iterator[Finding]:
     """Report versions other than the current ones: earlier ones, snapshots, crash leftovers."""
-    is_written_to = _is_written_to(examined)
-    for table, state in examined.states.items():
+    is_written_to = _is_written_to(examination)
+    for table, state in examination.states.items():
         if state.later_versions:
             yield _later_versions(state, is_written_to)
         earlier = [number for number in state.lost_versions if number < state.version]
@@ -143,22 +143,22 @@ def check_versions(examined: Examined) -> Iterator[Finding]:
             yield warning(
                 "versions", table, message, "nothing needs them; --repair clears them away"
             )
-    yield from _check_named(examined)
-    yield from _check_tags(examined)
-    unfinished = examined.ledger.jobs.unfinished_jobs(FORGET)
+    yield from _check_named(examination)
+    yield from _check_tags(examination)
+    unfinished = examination.ledger.jobs.unfinished_jobs(FORGET)
     if unfinished and not is_written_to:
         message = (
             f"{format_count(len(unfinished), 'forget')} cut off: what went may still be in files"
         )
-        name = examined.layout.name
+        name = examination.layout.name
         hint = f"whatever writes next completes it, or memctl forget -k {name}"
         yield warning("versions", "forget", message, hint)
 
 
-def _is_written_to(examined: Examined) -> bool:
+def _is_written_to(examination: Examination) -> bool:
     from memctl.store.locks import WriteLock
 
-    return WriteLock(examined.layout.folder, lambda: examined.now).is_held()
+    return WriteLock(examination.layout.folder, lambda: examination.now).is_held()
 
 
 def _later_versions(state: TableState, is_written_to: bool) -> Finding:
@@ -169,25 +169,25 @@ def _later_versions(state: TableState, is_written_to: bool) -> Finding:
     return warning("versions", state.table, message, "nothing to do: the next writer rolls it back")
 
 
-def _check_named(examined: Examined) -> Iterator[Finding]:
-    """Look whether each snapshot can still be gone back to."""
-    named = {name: head for name, head in examined.ledger.heads().items() if name != HEAD}
+def _check_named(examination: Examination) -> Iterator[Finding]:
+    """Check that each snapshot can still be restored."""
+    named = {name: head for name, head in examination.ledger.heads().items() if name != HEAD}
     for name, head in named.items():
-        if lost := _lost_tables(examined, head):
+        if lost := _lost_tables(examination, head):
             yield damaged("snapshots", name, f"its {', '.join(lost)} cannot be opened")
-        elif files := examined.verifier.damaged_files(head):
+        elif files := examination.verifier.damaged_files(head):
             damage = f"{format_count(len(files), 'file')} of it damaged or gone"
-            hint = f"let it go: memctl snapshot delete {name} -k {examined.layout.name}"
+            hint = f"let it go: memctl snapshot delete {name} -k {examination.layout.name}"
             yield damaged("snapshots", name, f"{damage}: it cannot be restored", hint)
         else:
             yield ok("snapshots", name, "all its files are as they were written")
 
 
-def _check_tags(examined: Examined) -> Iterator[Finding]:
+def _check_tags(examination: Examination) -> Iterator[Finding]:
     """Look whether every snapshot has the tags by which other tools leave its versions alone."""
-    datasets = Datasets.of(examined.layout.folder)
+    datasets = Datasets.of(examination.layout.folder)
     for table in TABLES:
-        wanted = wanted_versions(examined.ledger, table)
+        wanted = wanted_versions(examination.ledger, table)
         tags = snapshot_tags(datasets, table)
         unreadable = [name for name, tag in tags.items() if tag is None]
         others = damaged_tags(datasets, table)
@@ -199,29 +199,33 @@ def _check_tags(examined: Examined) -> Iterator[Finding]:
                 yield warning("versions", table, message, REPAIR)
 
 
-def _lost_tables(examined: Examined, head: Mapping[TableName, int]) -> list[TableName]:
+def _lost_tables(examination: Examination, head: Mapping[TableName, int]) -> list[TableName]:
     return [
         table
         for table, number in head.items()
-        if table in examined.states and number not in examined.states[table].versions
+        if table in examination.states and number not in examination.states[table].versions
     ]
 
 
 LONGEST_ERROR = 0.01
 """How far the length of a vector may be from 1; float16 alone makes it differ by a thousandth."""
-_COMPLAINTS = ("without a vector", "with a vector that is not finite", "with one not of length 1")
+_VECTOR_PROBLEMS = (
+    "without a vector",
+    "with a vector that is not finite",
+    "with one not of length 1",
+)
 
 
-def check_vectors(examined: Examined) -> Iterator[Finding]:
+def check_vectors(examination: Examination) -> Iterator[Finding]:
     """Look at the dimension of the vectors, and at each of them."""
-    if not examined.can_read("memories"):
+    if not examination.can_read("memories"):
         return
-    wide, expected = vector_length(examined.snapshot), examined.ledger.meta(DIMENSION)
+    wide, expected = vector_length(examination.snapshot), examination.ledger.meta(DIMENSION)
     if str(wide) != expected:
         yield damaged("vectors", "memories", f"{wide} numbers each, where {expected} are expected")
         return
     found: Counter[str] = Counter()
-    for _, complaint in bad_vectors(examined.snapshot):
+    for _, complaint in bad_vectors(examination.snapshot):
         found[complaint] += 1
     for complaint, number in sorted(found.items()):
         yield damaged(
@@ -242,17 +246,19 @@ def bad_vectors(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
         lengths = np.linalg.norm(vector_rows(column).astype(np.float32), axis=1)
         odd = (lengths > 0) & (np.abs(lengths - 1) > LONGEST_ERROR)
         flags = (missing, ~np.isfinite(lengths), odd & np.isfinite(lengths))
-        for flag, complaint in zip(flags, _COMPLAINTS, strict=True):
+        for flag, complaint in zip(flags, _VECTOR_PROBLEMS, strict=True):
             for number in flag.nonzero()[0]:
                 yield batch["id"][int(number)].as_py(), complaint
 
 
-def check_audit(examined: Examined) -> Iterator[Finding]:
+def check_audit(examination: Examination) -> Iterator[Finding]:
     """Yield whether the audit trail is as it was written; nothing can put back what is gone."""
-    problems = list(examined.ledger.audit.problems())
+    problems = list(examination.ledger.audit.problems())
     for problem in problems:
         yield warning("ledger", "audit", problem, "the ledger was changed by other means")
     if not problems:
         yield ok(
-            "ledger", "audit", f"{format_count(examined.ledger.audit.count(), 'entry', 'entries')}"
+            "ledger",
+            "audit",
+            f"{format_count(examination.ledger.audit.count(), 'entry', 'entries')}",
         )

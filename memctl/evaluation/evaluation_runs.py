@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 METRICS = ("recall@5", "recall@10", "ndcg@10", "mrr")
 ALL = "all"
-_GAINS = 10
+_MAX_GAINS = 10
 
 
 class QuestionResult(Struct, frozen=True):
@@ -78,16 +78,16 @@ def ranked_ids(hits: Iterable[Hit], relevant: Iterable[str]) -> list[str]:
     return list(names)
 
 
-def _ids(found: Hit | DuplicateHit) -> list[str]:
-    return [id_ for id_ in (found.external_id, found.document_id, found.memory_id) if id_]
+def _ids(hit: Hit | DuplicateHit) -> list[str]:
+    return [id_ for id_ in (hit.external_id, hit.document_id, hit.memory_id) if id_]
 
 
 def measure(relevant: Sequence[str], ranked: Sequence[str]) -> dict[str, float]:
     """Return each of ``METRICS``, from 0 to 1; ``relevant`` must not be empty."""
     wanted = set(relevant)
     places = [place for place, id_ in enumerate(ranked, start=1) if id_ in wanted]
-    gain = sum(1 / math.log2(place + 1) for place in places if place <= _GAINS)
-    ideal = sum(1 / math.log2(place + 1) for place in range(1, min(_GAINS, len(wanted)) + 1))
+    gain = sum(1 / math.log2(place + 1) for place in places if place <= _MAX_GAINS)
+    ideal = sum(1 / math.log2(place + 1) for place in range(1, min(_MAX_GAINS, len(wanted)) + 1))
     return {
         "recall@5": sum(place <= 5 for place in places) / len(wanted),
         "recall@10": sum(place <= 10 for place in places) / len(wanted),
@@ -183,7 +183,7 @@ def _mean(values: Sequence[float], digits: int = 1) -> float:
     return round(sum(values) / len(values), digits)
 
 
-def comparable_mode(mode: str, saved: Mapping[str, object], asked: int) -> str | None:
+def comparable_mode(mode: str, saved: Mapping[str, object], mode_count: int) -> str | None:
     """Return the mode of a saved run to compare a mode with.
 
     It is the same mode, or where both runs have only one, that one.
@@ -191,11 +191,11 @@ def comparable_mode(mode: str, saved: Mapping[str, object], asked: int) -> str |
     Args:
         mode: The mode in this run.
         saved: The saved run, by mode.
-        asked: Number of modes in this run.
+        mode_count: Number of modes in this run.
     """
     if mode in saved:
         return mode
-    return next(iter(saved)) if len(saved) == asked == 1 else None
+    return next(iter(saved)) if len(saved) == mode_count == 1 else None
 
 
 # --- runs -----------------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ def save_run(path: Path, run: Run, now: datetime) -> None:
 
 HISTORY = "evaluations.jsonl"
 """Beside the knowledge bases: one line for each mode of each run that was saved."""
-_MOST_KEPT = 10_000
+_MAX_KEPT = 10_000
 
 
 def note_run(home: Path, run: Run, about: str, kbs: Sequence[str], now: datetime) -> None:
@@ -323,7 +323,7 @@ def note_run(home: Path, run: Run, about: str, kbs: Sequence[str], now: datetime
     ]
     make_folder(home, mode=0o700)
     before = [json.dumps(row, ensure_ascii=False) for row in saved_history(home)]
-    kept = [*before, *lines][-_MOST_KEPT:]
+    kept = [*before, *lines][-_MAX_KEPT:]
     save_file(home / HISTORY, "".join(f"{line}\n" for line in kept).encode())
 
 

@@ -122,8 +122,8 @@ def missing_evidence(questions: Sequence[EvalQuestion], known: set[str]) -> int:
     return len({id_ for question in questions for id_ in question.relevant} - known)
 
 
-_MOST_OF_A_DOCUMENT = 3
-_MOST_WORDS = 4
+_MAX_OF_A_DOCUMENT = 3
+_MAX_WORDS = 4
 _SHORTEST, _LONGEST = 20, 240
 _LINK = re.compile(r"\[\[(?:[^\]|]*\|)?([^\]]*)\]\]")
 _LABEL = re.compile(r"^(?:remember|note|reminder|fact|decision|todo)\s*:\s*", re.IGNORECASE)
@@ -135,7 +135,7 @@ _ASKED = {
     "date": "which date", "time": "what time", "money": "how much money",
     "percent": "what percentage",
 }  # fmt: skip
-_DECIDED = re.compile(
+_DECISION = re.compile(
     r"^.{0,40}?\b(?:decided|agreed|resolved|chose)\b(?: not)?(?: to| that| on)?\b"
 )
 _AT_THE_START = re.compile(r"[\"'(]*([^\W\d_]+)")
@@ -182,7 +182,7 @@ def make_questions(base: KnowledgeBase, count: int) -> list[Draft]:
                 continue
             if known is not None:
                 drafts[text] = _with_evidence(known, evidence)
-            elif text and of_document.get(evidence, 0) < _MOST_OF_A_DOCUMENT:
+            elif text and of_document.get(evidence, 0) < _MAX_OF_A_DOCUMENT:
                 of_document[evidence] = of_document.get(evidence, 0) + 1
                 drafts[text] = _draft(row, evidence, sentence, text, category)
     return list(drafts.values())[:count]
@@ -224,10 +224,10 @@ def judged_questions(base: KnowledgeBase) -> list[Draft]:
             category="judged bad" if is_bad else "unanswered",
         )
         found[entry.question] = Draft(question, example if question.relevant else "", "feedback")
-    return list(found.values())[:_MOST_JUDGED]
+    return list(found.values())[:_MAX_JUDGED]
 
 
-_MOST_JUDGED = 25
+_MAX_JUDGED = 25
 
 
 def _sentences(row: Mapping[str, Any]) -> Iterator[str]:
@@ -251,14 +251,14 @@ def write_question(statement: str, type_: str) -> tuple[str, str]:
     said = values(statement)
     if said:
         best = min(said, key=lambda value: value.kind == "quantity")
-        return _asked_in_place(statement, best), best.kind
+        return _ask_in_place(statement, best), best.kind
     if type_ == "preference" and (match := _PREFERENCE.match(statement)):
         who = match["who"]
         verb = "do" if who in ("I", "We") else "does"
         about = _about(match["what"], 2)
         subject = f" when it comes to {about}" if about else ""
         return f"What {verb} {who} prefer{subject}?", "preference"
-    about = _about(_DECIDED.sub("", statement), _MOST_WORDS)
+    about = _about(_DECISION.sub("", statement), _MAX_WORDS)
     if not about:
         return "", ""
     if type_ == "decision":
@@ -266,7 +266,7 @@ def write_question(statement: str, type_: str) -> tuple[str, str]:
     return f"What is known about {about}?", "topic"
 
 
-def _asked_in_place(statement: str, value: Value) -> str:
+def _ask_in_place(statement: str, value: Value) -> str:
     """Ask for a value in its place, or at the end where the statement begins with it."""
     ask = "which year" if value.text.isdigit() else _ASKED.get(value.kind)
     if ask is None:
@@ -281,14 +281,14 @@ def _asked_in_place(statement: str, value: Value) -> str:
     return f"{asked[:1].upper()}{asked[1:]}?"
 
 
-def _about(text: str, most: int) -> str:
+def _about(text: str, limit: int) -> str:
     """Return the words that tell what a text is about, in its order; names are preferred."""
     words = [match.group() for match in _WORD.finditer(text)]
     start = _AT_THE_START.match(text)
     if start and start[1].lower() in _PLAIN_STARTS:
         words = words[1:]
     telling = [w for w in words if w.lower() not in _PLAIN_STARTS and len(w) > 2]
-    chosen = sorted(telling, key=lambda w: (not w[0].isupper(), -len(w)))[:most]
+    chosen = sorted(telling, key=lambda w: (not w[0].isupper(), -len(w)))[:limit]
     return " ".join(dict.fromkeys(w for w in telling if w in chosen))
 
 

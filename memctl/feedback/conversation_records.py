@@ -1,7 +1,7 @@
-"""What became of each conversation: summary, reward, feedback and what to do better.
+"""A record of each conversation's outcome: summary, reward, feedback and what to improve.
 
-A record is added when a conversation ends and whenever it is judged; none is changed.
-Without a model the summary is that of the session, and the suggestion follows a few rules.
+A record is added when a conversation ends and whenever it is judged; records never change. Without
+a model the summary is that of the session, and the suggestion follows a few rules.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SUMMARY = "summary"
 _LONGEST_PROMPT = 2_000
 _LAST_TURNS = 12
 _LONGEST_TURN = 1_000
-_BAD = 0.5
+_POOR_SCORE = 0.5
 _BUILTIN = "builtin"
 _log = logging.getLogger(__name__)
 
@@ -220,7 +220,7 @@ def _rules(reward: Reward, feedback: Sequence[Feedback], *, is_unfound: bool) ->
     found: list[str] = []
     if any(each.example for each in feedback):
         found.append("Answer as in the example.")
-    if reward.satisfaction is not None and reward.satisfaction < _BAD:
+    if reward.satisfaction is not None and reward.satisfaction < _POOR_SCORE:
         found.append(
             "Heed what the feedback says."
             if any(each.text for each in feedback)

@@ -107,8 +107,8 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 # --- how much of a difference may be chance ------------------------------------------------------
 
-DRAWS = 10_000
-_DRAWS_AT_ONCE = 500
+RESAMPLES = 10_000
+_RESAMPLES_PER_BATCH = 500
 _SEED = 20_260_101
 _BOUNDS = (2.5, 97.5)
 
@@ -146,8 +146,8 @@ def _resampled_means(values: Sequence[float], random: np.random.Generator) -> ND
     given = np.asarray(values, np.float64)
     return np.concatenate(
         [
-            given[random.integers(len(given), size=(_DRAWS_AT_ONCE, len(given)))].mean(axis=1)
-            for _ in range(DRAWS // _DRAWS_AT_ONCE)
+            given[random.integers(len(given), size=(_RESAMPLES_PER_BATCH, len(given)))].mean(axis=1)
+            for _ in range(RESAMPLES // _RESAMPLES_PER_BATCH)
         ]
     )
 

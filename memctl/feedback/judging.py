@@ -6,6 +6,7 @@ a question is answered.
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.errors import LockedError, NotFoundError, UsageError
+from memctl.errors import DiskRefused, LockedError, NotFoundError, UsageError
 from memctl.identity import DEFAULT_USER, checked_name, conversations_of
 from memctl.ids import storable
 from memctl.memories.memory_editing import Editor, Statement
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 PREFERENCE = "preference"
 TAG = "feedback"
-_MOST_RELIED_ON = 3
+_log = logging.getLogger(__name__)
+_MAX_RELIED_ON = 3
 """Hits that count as what an answer relied on where it cites nothing."""
 _LONGEST_TEXT = 20_000
 _LONGEST_QUESTION = 300
@@ -73,7 +75,7 @@ def check_judgement(judgement: Judgement) -> None:
 
 
 def verdict_of(score: float) -> Verdict | None:
-    """Return a score in a word; None for the one that is neither good nor bad."""
+    """Return a score as a word; None if it is neither good nor bad."""
     if score == NEUTRAL:
         return None
     return "good" if score > NEUTRAL else "bad"
@@ -81,7 +83,7 @@ def verdict_of(score: float) -> Verdict | None:
 
 def relied_on(entry: QueryEntry, detail: QueryDetail | None) -> Sequence[str]:
     """Return the memories that an answer relied on: those that it cites, else its first hits."""
-    return (detail.cited if detail else ()) or entry.hit_ids[:_MOST_RELIED_ON]
+    return (detail.cited if detail else ()) or entry.hit_ids[:_MAX_RELIED_ON]
 
 
 class Judge(Struct, frozen=True):
@@ -129,15 +131,17 @@ class Judge(Struct, frozen=True):
             raise unknown_question(query_id)
         entry, detail = ledger.queries.find_by_id(query_id), ledger.query_details.find(query_id)
         assert entry is not None
-        if judgement.score is not None:
-            self.log.judge(query_id, verdict_of(judgement.score), judgement.score)
         session = detail.session_id if detail else None
-        relied = relied_on(entry, detail)
-        made = self._make_feedback(judgement, query_id, session)
+        cited_ids = relied_on(entry, detail)
+        feedback = self._make_feedback(judgement, query_id, session)
         if keeps_example:
-            made = self._with_example(made, entry.question)
-        self._note(made, relied)
-        return made
+            feedback = self._with_example(feedback, entry.question)
+        with ledger.transaction():
+            if judgement.score is not None:
+                self.log.judge(query_id, verdict_of(judgement.score), judgement.score)
+            self._note(feedback, cited_ids)
+        self._apply_now()
+        return feedback
 
     def judge_session(self, session: Session, judgement: Judgement) -> Feedback:
         """Record a judgement of a whole conversation.
@@ -148,29 +152,30 @@ class Judge(Struct, frozen=True):
         check_judgement(judgement)
         ledger = self.store.ledger
         self.log.flush()
-        made = self._make_feedback(judgement, "", session.session_id, session.namespace)
+        feedback = self._make_feedback(judgement, "", session.session_id, session.namespace)
         queries = ledger.query_details.of_session(session.session_id)
-        relied = dict.fromkeys(id_ for each in queries for id_ in each.cited)
+        cited_ids = dict.fromkeys(id_ for each in queries for id_ in each.cited)
         said = ledger.turns.select(
             "namespace = ? AND session_id = ? AND sender = 'user'",
             *(session.namespace, session.session_id),
             order="turn",
             limit=1,
         )
-        made = self._with_example(made, said[0].content if said else session.title)
-        self._note(made, tuple(relied))
-        return made
+        feedback = self._with_example(feedback, said[0].content if said else session.title)
+        self._note(feedback, tuple(cited_ids))
+        self._apply_now()
+        return feedback
 
-    def undo(self, found: Feedback) -> None:
+    def undo(self, feedback: Feedback) -> None:
         """Take a judgement back, with all that it changed."""
-        self._retract([found])
+        self._retract([feedback])
         self.apply()
-        if found.example_id is not None:
+        if feedback.example_id is not None:
             with suppress(NotFoundError):  # it has been forgotten
-                self.editor().delete_memory(found.example_id)
-        if found.query_id and found.score is not None:
-            self.log.take_back(found.query_id)
-        self.store.ledger.feedback.remove(found.feedback_id)
+                self.editor().delete_memory(feedback.example_id)
+        if feedback.query_id and feedback.score is not None:
+            self.log.take_back(feedback.query_id)
+        self.store.ledger.feedback.remove(feedback.feedback_id)
 
     def apply(self, wait: float | None = None) -> int:
         """Change the importance of memories as judgements say; return of how many.
@@ -235,52 +240,67 @@ class Judge(Struct, frozen=True):
     def _stored_text(self, text: str) -> str:
         return self.clean(storable(text).replace("\0", "\ufffd").strip())
 
-    def _with_example(self, made: Feedback, question: str) -> Feedback:
+    def _with_example(self, feedback: Feedback, question: str) -> Feedback:
         """Keep what the answer should have been as a memory, where that is wanted."""
-        if not made.example or not self.config.feedback.keep_examples:
-            return made
+        if not feedback.example or not self.config.feedback.keep_examples:
+            return feedback
         asked = " ".join(question.split())[:_LONGEST_QUESTION]
-        text = f"{asked}\n{made.example}" if asked else made.example
+        text = f"{asked}\n{feedback.example}" if asked else feedback.example
         memory = self.editor().add(
             Statement(
                 text=text,
                 type=PREFERENCE,
-                namespace=made.namespace,
+                namespace=feedback.namespace,
                 tags=(TAG,),
-                session_id=made.session_id,
-                agent_id=made.agent_id,
-                metadata={"feedback": made.feedback_id},
+                session_id=feedback.session_id,
+                agent_id=feedback.agent_id,
+                metadata={"feedback": feedback.feedback_id},
             )
         )
-        return replace(made, example_id=memory.id)
+        return replace(feedback, example_id=memory.id)
 
-    def _note(self, made: Feedback, relied: Sequence[str]) -> None:
+    def _note(self, feedback: Feedback, cited_ids: Sequence[str]) -> None:
         """Write a judgement with what it changes, in place of one by the same person before."""
         ledger, settings = self.store.ledger, self.config.feedback
         with ledger.transaction():
-            if made.score is not None:
-                self._replace(self._earlier(made))
-            ledger.feedback.save(made)
-            if made.score is not None and settings.change_importance and settings.most_change:
-                wanted = settings.most_change * (2 * made.score - 1)
+            if feedback.score is not None:
+                self._replace(self._earlier(feedback))
+            ledger.feedback.save(feedback)
+            if feedback.score is not None and settings.change_importance and settings.most_change:
+                wanted = settings.most_change * (2 * feedback.score - 1)
                 if wanted:
-                    ledger.feedback_effects.save(*self._effects(made, relied, wanted))
-        with suppress(LockedError):  # the next judgement or end of a conversation does it as well
-            self.apply(0)
+                    ledger.feedback_effects.save(*self._effects(feedback, cited_ids, wanted))
+
+    def _apply_now(self) -> None:
+        """Change the importance of memories; the next judgement or end of a conversation does it
+        as well.
+        """
+        try:
+            with suppress(LockedError):
+                self.apply(0)
+        except (DiskRefused, OSError) as error:  # the judgement is noted all the same
+            _log.warning("what was judged waits to change what is important: %s", error)
 
     def _effects(
-        self, made: Feedback, relied: Sequence[str], wanted: float
+        self, feedback: Feedback, cited_ids: Sequence[str], wanted: float
     ) -> Sequence[FeedbackEffect]:
         return [
-            FeedbackEffect(made.feedback_id, id_, made.namespace, made.at, wanted, made.session_id)
-            for id_ in dict.fromkeys(relied)
+            FeedbackEffect(
+                feedback.feedback_id,
+                id_,
+                feedback.namespace,
+                feedback.at,
+                wanted,
+                feedback.session_id,
+            )
+            for id_ in dict.fromkeys(cited_ids)
         ]
 
-    def _earlier(self, made: Feedback) -> Sequence[Feedback]:
+    def _earlier(self, feedback: Feedback) -> Sequence[Feedback]:
         """Return the earlier judgements of the same thing by the same person."""
         return self.store.ledger.feedback.select(
             "query_id = ? AND session_id IS ? AND user_id IS ? AND agent_id IS ?",
-            *(made.query_id, made.session_id, made.user_id, made.agent_id),
+            *(feedback.query_id, feedback.session_id, feedback.user_id, feedback.agent_id),
         )
 
     def _replace(self, judgements: Sequence[Feedback]) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _LONGEST_TEXT = 200_000
 _LONGEST_FIELD = 2_000
 _PIECE = 65_536
-_MOST_SHOWN = 200
+_MAX_SHOWN = 200
 _LINE_HINT = 'each line is {"text": "...", "source": "...", "url": "...", "date": "2026-01-31"}'
 
 
@@ -51,7 +51,7 @@ class OutsideReply(Struct, frozen=True):
     name: str
     texts: tuple[OutsideText, ...]
     bad_lines: tuple[int, ...]
-    """Numbers of lines that are no text, from 1."""
+    """Numbers of the lines that are not valid text, from 1."""
 
 
 def find_source(sources: Mapping[str, OutsideSource], name: str) -> OutsideSource:
@@ -170,7 +170,7 @@ def _run(name: str, source: OutsideSource, question: str) -> bytes:
         first = said.content.decode("utf-8", "replace").strip().partition("\n")[0]
         raise MemctlError(
             f"source {name!r} failed with exit code {process.returncode}",
-            first[:_MOST_SHOWN] or f"run it yourself: {source.command}",
+            first[:_MAX_SHOWN] or f"run it yourself: {source.command}",
         )
     return output.content
 

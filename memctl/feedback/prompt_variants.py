@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from memctl.store.ledger.feedback_repositories import ConversationSummary, PromptOrigin
     from memctl.store.ledger.ledger import Ledger
 
-LEAST_CONVERSATIONS = 30
+MIN_CONVERSATIONS = 30
 """Judged conversations that each variant needs before one can be called better."""
-LEAST_DIFFERENCE = 0.05
+MIN_DIFFERENCE = 0.05
 """Rewards are coarse: a smaller difference makes none to a user."""
 _LONGEST_TEXT = 200_000
-_WORST = 8
+_MAX_WORST = 8
 _LONGEST_SHOWN = 1_500
 _DIGITS = 4
 
@@ -97,7 +97,7 @@ class PromptVariants(Struct, frozen=True):
     clean: Callable[[str], str]
 
     def tasks(self) -> list[str]:
-        """Return what there are prompts for: those of the program, and those of agents."""
+        """Return the tasks that have prompts: those of the program, and those of agents."""
         kept = {each.task for each in self.ledger.prompt_variants.all()}
         return sorted(kept.union(prompt_names()))
 
@@ -219,7 +219,7 @@ class PromptVariants(Struct, frozen=True):
             self._note("activate" if len(shares) == 1 else "split", task, *shares)
 
     def retire(self, task: str, version: str) -> None:
-        """Have no conversation use a version any more; it stays to be looked at.
+        """Retire a version: no conversation uses it any more, but it can still be viewed.
 
         Raises:
             NotFoundError: There is none that is kept here.
@@ -439,12 +439,14 @@ class PromptVariants(Struct, frozen=True):
             if (each.namespace, each.conversation_id) in used
             and each.namespace not in hidden
             and each.reward_score is not None
-            and (each.reward_score < _GOOD_ENOUGH or each.example)
+            and (each.reward_score < _GOOD_SCORE or each.example)
         ]
-        return sorted(found, key=lambda each: (each.reward_score or 0.0, each.summary_id))[:_WORST]
+        return sorted(found, key=lambda each: (each.reward_score or 0.0, each.summary_id))[
+            :_MAX_WORST
+        ]
 
 
-_GOOD_ENOUGH = 0.6
+_GOOD_SCORE = 0.6
 
 
 def _file_origin(version: str) -> PromptOrigin:
@@ -457,12 +459,12 @@ def _winner(rewards: Mapping[str, Sequence[float]], shares: Mapping[str, float])
     if len(shares) < 2 or len(means) < len(shares):
         return ""
     best = max(means, key=lambda version: (means[version], version))
-    if any(len(rewards[version]) < LEAST_CONVERSATIONS for version in means):
+    if any(len(rewards[version]) < MIN_CONVERSATIONS for version in means):
         return ""
     for other in means:
         low, _ = bootstrap_difference(rewards[best], rewards[other], _DIGITS)
         if other != best and (
-            low is None or low <= 0 or means[best] - means[other] < LEAST_DIFFERENCE
+            low is None or low <= 0 or means[best] - means[other] < MIN_DIFFERENCE
         ):
             return ""
     return best
@@ -495,10 +497,10 @@ def keep_in_use(ledger: Ledger, before: Mapping[str, PromptVariant], now: dateti
 
     Args:
         ledger: Where they are.
-        before: What ``undecided_in_use`` was.
+        before: What ``undecided_variants`` was.
         now: The time.
     """
-    after = undecided_in_use(ledger)
+    after = undecided_variants(ledger)
     for task, variant in before.items():
         if task not in after or after[task].text == variant.text:
             continue
@@ -508,7 +510,7 @@ def keep_in_use(ledger: Ledger, before: Mapping[str, PromptVariant], now: dateti
                 ledger.prompt_shares.replace(task, shares)
 
 
-def undecided_in_use(ledger: Ledger) -> dict[str, PromptVariant]:
+def undecided_variants(ledger: Ledger) -> dict[str, PromptVariant]:
     """Return which variants of agents' prompts are in use without anyone's decision, by task."""
     variants: dict[str, list[PromptVariant]] = {}
     for each in ledger.prompt_variants.all():

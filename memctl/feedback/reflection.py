@@ -33,10 +33,10 @@ FindingKind = Literal[
     "unanswered", "judged_bad", "conversation", "failed", "contradiction", "prompt", "asked_most"
 ]
 REFLECTION = "reflection"
-_BAD = 0.5
+_POOR_SCORE = 0.5
 _MOST = 10
-_MOST_EVIDENCE = 20
-_ASKED_OFTEN = 3
+_MAX_EVIDENCE = 20
+_FREQUENT_QUESTIONS = 3
 _LONGEST = 200
 _SUGGESTIONS: Mapping[FindingKind, str] = {
     "unanswered": "Add to memory what is known of it.",
@@ -113,36 +113,36 @@ class Reflector(Struct, frozen=True):
             *self._find_failed(details),
             *self._contradictions(),
             *self._prompts(),
-            *self._asked_most(details),
+            *self._most_cited(details),
         )
         return Reflection(self.kb, since, found)
 
     def keep(
-        self, found: Reflection, editor: Editor, namespace: str, job: int | None = None
+        self, reflection: Reflection, editor: Editor, namespace: str, job: int | None = None
     ) -> Memory:
         """Keep what was found as a memory; it goes with the conversations it is about.
 
         Args:
-            found: What was found.
+            reflection: What was found.
             editor: Writes it.
             namespace: Where it goes.
             job: The job that it is part of, with which it is taken back.
         """
         now = self.clock()
         lines = [f"Looking back on {now:%d %B %Y}:"]
-        lines += [f"- {each.text} {each.suggestion}" for each in found.findings]
+        lines += [f"- {each.text} {each.suggestion}" for each in reflection.findings]
         return editor.add(
             Statement(
                 text="\n".join(lines),
                 type=REFLECTION,
                 namespace=namespace,
-                source_ids=tuple(self._sources(found)),
+                source_ids=tuple(self._sources(reflection)),
                 source_type="system",
                 method=REFLECTED,
                 source=LOOKING_BACK,
                 metadata={
-                    "findings": len(found.findings),
-                    "since": None if found.since is None else found.since.isoformat(),
+                    "findings": len(reflection.findings),
+                    "since": None if reflection.since is None else reflection.since.isoformat(),
                 },
             ),
             job=job,
@@ -160,7 +160,7 @@ class Reflector(Struct, frozen=True):
             )
             for each in self.ledger.summaries.latest(since)
             if each.reward_score is not None
-            and each.reward_score < _BAD
+            and each.reward_score < _POOR_SCORE
             and self.is_shown(each.namespace)
         ]
         return self._group("conversation", "conversation", "went badly", cases)
@@ -224,12 +224,12 @@ class Reflector(Struct, frozen=True):
                     names = (f"{each.task}/{each.version}", f"{each.task}/{winner.version}")
                     yield _make_finding("prompt", each.task, text, names)
 
-    def _asked_most(self, details: Iterable[QueryDetail]) -> Iterable[Finding]:
+    def _most_cited(self, details: Iterable[QueryDetail]) -> Iterable[Finding]:
         """The memories that answers relied on most."""
         times = Counter[str]()
         for detail in details:
             times.update(set(detail.cited))
-        often = [(id_, number) for id_, number in times.items() if number >= _ASKED_OFTEN]
+        often = [(id_, number) for id_, number in times.items() if number >= _FREQUENT_QUESTIONS]
         rows = sorted(often, key=lambda each: (-each[1], each[0]))[:_MOST]
         valid = memory_filter(self.readable, self.clock())
         wanted = valid & col("id").is_in([memory_id for memory_id, _ in rows])
@@ -270,9 +270,9 @@ class Reflector(Struct, frozen=True):
             text = f"{format_count(len(some), what)} on {topic} {how}: {said}{end}"
             yield _make_finding(kind, topic, text, [each.id for each in some], len(some))
 
-    def _sources(self, found: Reflection) -> Iterable[str]:
+    def _sources(self, reflection: Reflection) -> Iterable[str]:
         """Yield the memories that a reflection rests on: summaries, and what is found of others."""
-        named = {id_ for each in found.findings for id_ in each.evidence}
+        named = {id_ for each in reflection.findings for id_ in each.evidence}
         ids = [id_ for id_ in named if id_.startswith(("m_", "i_"))]
         ids += [
             each.memory_id
@@ -297,7 +297,7 @@ def _make_finding(
 ) -> Finding:
     ids = tuple(evidence)
     number = len(ids) if count is None else count
-    return Finding(kind, topic, text, _SUGGESTIONS[kind], number, ids[:_MOST_EVIDENCE])
+    return Finding(kind, topic, text, _SUGGESTIONS[kind], number, ids[:_MAX_EVIDENCE])
 
 
 def _short(text: str) -> str:

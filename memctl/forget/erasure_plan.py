@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
     from memctl.store.tables.transaction import Transaction
 
-MOST_TEXTS = 64
+MAX_TEXTS = 64
 SHORTEST_TEXT = 12
 LONGEST_TEXT = 60
 """Letters of the pieces of text that are looked for afterwards, and how many of them."""
@@ -122,29 +122,29 @@ def plan_erasure(snapshot: Snapshot, selection: Selection) -> ErasurePlan:
     Raises:
         NotFoundError: There is no such document or memory.
     """
-    made = ErasurePlan()
+    plan = ErasurePlan()
     if isinstance(snapshot, ScopedSnapshot):
-        made.hidden = snapshot.hidden
+        plan.hidden = snapshot.hidden
     removed: list[str] = []
     if selection.documents:
         given = {root_id(resolve(snapshot, "documents", id_)) for id_ in selection.documents}
         roots = _with_versions(snapshot, given)
         units = _with_versions(snapshot, units_of(snapshot, roots))
-        _take_documents(snapshot, made, sorted({*roots, *units}))
+        _take_documents(snapshot, plan, sorted({*roots, *units}))
     if (selection.namespace, selection.session, selection.before) != (None, None, None):
-        _take_where(snapshot, made, selection)
+        _take_where(snapshot, plan, selection)
     if selection.memories:
-        removed += _take_memories(snapshot, made, selection)
+        removed += _take_memories(snapshot, plan, selection)
     if selection.entities:
-        _take_names(snapshot, made, selection)
-    made.memories = _with_what_rests(snapshot, made.memories)
-    insights = _scan_ids(snapshot, "memories", made.memories, ["level"])
-    made.insights = sum(row["level"] == "insight" for row in insights)
-    made.is_names = bool(selection.entities)
-    roots_of_files = files_of_units(snapshot, {*made.roots, *made.redacted})
-    made.files = sorted(set(roots_of_files) - {*made.roots, *made.redacted})
-    made.texts = selection.entities or tuple(search_pieces([*removed, *_texts(snapshot, made)]))
-    return made
+        _take_names(snapshot, plan, selection)
+    plan.memories = _with_what_rests(snapshot, plan.memories)
+    insights = _scan_ids(snapshot, "memories", plan.memories, ["level"])
+    plan.insights = sum(row["level"] == "insight" for row in insights)
+    plan.is_names = bool(selection.entities)
+    roots_of_files = files_of_units(snapshot, {*plan.roots, *plan.redacted})
+    plan.files = sorted(set(roots_of_files) - {*plan.roots, *plan.redacted})
+    plan.texts = selection.entities or tuple(search_pieces([*removed, *_texts(snapshot, plan)]))
+    return plan
 
 
 def resolve_selection(
@@ -214,27 +214,27 @@ def _with_versions(snapshot: Snapshot, roots: Iterable[str]) -> list[str]:
     return sorted(found)
 
 
-def _take_documents(snapshot: Snapshot, made: ErasurePlan, roots: Sequence[str]) -> None:
+def _take_documents(snapshot: Snapshot, plan: ErasurePlan, roots: Sequence[str]) -> None:
     """Plan to remove whole documents, with every memory made from them."""
-    made.roots = sorted({*made.roots, *roots})
-    for some in in_portions(made.roots):
+    plan.roots = sorted({*plan.roots, *roots})
+    for some in in_portions(plan.roots):
         parts = snapshot.scan("documents", col("root_id").is_in(some), ["id"])["id"].to_pylist()
-        made.parts += parts
+        plan.parts += parts
         for ids in in_portions(parts):
             rows = snapshot.scan("memories", col("document_id").is_in(ids), ["id"])
-            made.memories.update(rows["id"].to_pylist())
+            plan.memories.update(rows["id"].to_pylist())
 
 
-def _take_where(snapshot: Snapshot, made: ErasurePlan, selection: Selection) -> None:
+def _take_where(snapshot: Snapshot, plan: ErasurePlan, selection: Selection) -> None:
     """Plan to remove documents, and memories that belong to none."""
     documents = _limits(selection, "ingested_at")
     roots = snapshot.scan("documents", documents, ["root_id"])["root_id"].to_pylist()
-    _take_documents(snapshot, made, roots)
+    _take_documents(snapshot, plan, roots)
     stated = _limits(selection, "valid_from") & col("document_id").is_null()
-    made.memories.update(snapshot.scan("memories", stated, ["id"])["id"].to_pylist())
+    plan.memories.update(snapshot.scan("memories", stated, ["id"])["id"].to_pylist())
 
 
-def _take_memories(snapshot: Snapshot, made: ErasurePlan, selection: Selection) -> list[str]:
+def _take_memories(snapshot: Snapshot, plan: ErasurePlan, selection: Selection) -> list[str]:
     """Plan to remove memories with all versions, and their words from their documents.
 
     Returns:
@@ -244,14 +244,14 @@ def _take_memories(snapshot: Snapshot, made: ErasurePlan, selection: Selection) 
     versions = [each for memory in found for each in versions_of(snapshot, memory)]
     roots = sorted({root_id(each.document_id) for each in versions if each.document_id})
     if selection.whole:
-        _take_documents(snapshot, made, roots)
+        _take_documents(snapshot, plan, roots)
     elif roots:
-        made.redacted = roots
-        made.patterns = tuple(
+        plan.redacted = roots
+        plan.patterns = tuple(
             re.compile(re.escape(text)) for text in _words_of(snapshot, versions) if text.strip()
         )
-        made.memories |= _statements(snapshot, roots, made.patterns)
-    made.memories.update(each.id for each in versions)
+        plan.memories |= _statements(snapshot, roots, plan.patterns)
+    plan.memories.update(each.id for each in versions)
     return [each.text for each in versions]
 
 
@@ -267,17 +267,17 @@ def _words_of(snapshot: Snapshot, versions: Iterable[Any]) -> list[str]:
     return sorted(dict.fromkeys([*words, *sentences]), key=len, reverse=True)
 
 
-def _take_names(snapshot: Snapshot, made: ErasurePlan, selection: Selection) -> None:
+def _take_names(snapshot: Snapshot, plan: ErasurePlan, selection: Selection) -> None:
     """Plan to remove a name: statements and insights that have it, and its letters elsewhere."""
-    made.patterns = tuple(SearchPattern(name, is_name=True).pattern for name in selection.entities)
+    plan.patterns = tuple(SearchPattern(name, is_name=True).pattern for name in selection.entities)
     kept = KEPT_COLUMNS - {"external_id"} if selection.whole else KEPT_COLUMNS
-    parts, statements = _naming(snapshot, made.patterns, kept)
+    parts, statements = _naming(snapshot, plan.patterns, kept)
     roots = sorted({root_id(id_) for id_ in parts})
     if selection.whole:
-        _take_documents(snapshot, made, roots)
+        _take_documents(snapshot, plan, roots)
     else:
-        made.redacted = roots
-    made.memories |= statements
+        plan.redacted = roots
+    plan.memories |= statements
 
 
 def _naming(
@@ -339,11 +339,11 @@ def _with_dependents(snapshot: Snapshot, ids: set[str]) -> set[str]:
     return dependent_rows(snapshot, "memories", ids)["memories"]
 
 
-def _texts(snapshot: Snapshot, made: ErasurePlan) -> Iterator[str]:
+def _texts(snapshot: Snapshot, plan: ErasurePlan) -> Iterator[str]:
     """Yield the texts that are removed."""
-    for row in _scan_ids(snapshot, "documents", made.parts, ["text", "summary"]):
+    for row in _scan_ids(snapshot, "documents", plan.parts, ["text", "summary"]):
         yield from (row["text"] or "", row["summary"] or "")
-    for row in _scan_ids(snapshot, "memories", made.memories, ["text"]):
+    for row in _scan_ids(snapshot, "memories", plan.memories, ["text"]):
         yield row["text"] or ""
 
 
@@ -363,7 +363,7 @@ def search_pieces(texts: Iterable[str]) -> list[str]:
         if (piece := line.strip()) and not _HEADING.fullmatch(piece)
     )
     long = [line for line in lines if len(line) >= SHORTEST_TEXT] or list(lines)
-    step = max(1, -(-len(long) // MOST_TEXTS))
+    step = max(1, -(-len(long) // MAX_TEXTS))
     return [line[:LONGEST_TEXT].strip() for line in long[::step]]
 
 
@@ -381,26 +381,26 @@ def search_sentences(texts: Iterable[str]) -> list[str]:
 
 
 def carry_out_erasure(
-    transaction: Transaction, made: ErasurePlan, embedder: Callable[[], Embedder]
+    transaction: Transaction, plan: ErasurePlan, embedder: Callable[[], Embedder]
 ) -> ErasedRows:
     """Remove from the tables what was planned."""
-    documents = _keep_deleted(transaction, sorted(made.memories))
-    erase_rows(transaction, "memories", made.memories, drop_orphans=False)
+    documents = _keep_deleted(transaction, sorted(plan.memories))
+    erase_rows(transaction, "memories", plan.memories, drop_orphans=False)
     mark_without_memories(transaction, documents)
-    transaction.deletions.remove_documents(made.parts)
-    erase_rows(transaction, "documents", made.parts, drop_orphans=False)
-    mark_redacted(transaction, made.files)
+    transaction.deletions.remove_documents(plan.parts)
+    erase_rows(transaction, "documents", plan.parts, drop_orphans=False)
+    mark_redacted(transaction, plan.files)
     changed: set[str] = set()
-    if made.redacted:
+    if plan.redacted:
         changed = block_out(
             transaction,
-            made.redacted,
-            made.patterns,
+            plan.redacted,
+            plan.patterns,
             embedder,
-            drops_summaries=not made.is_names,
-            hidden=made.hidden,
+            drops_summaries=not plan.is_names,
+            hidden=plan.hidden,
         )
-    return ErasedRows(drop_names(transaction), frozenset(() if made.is_names else changed))
+    return ErasedRows(drop_names(transaction), frozenset(() if plan.is_names else changed))
 
 
 def _keep_deleted(transaction: Transaction, ids: Sequence[str]) -> set[str]:

@@ -74,7 +74,7 @@ from memctl.store.ledger.ledger_erasure import (
 )
 from memctl.store.ledger.repository import from_text, to_text
 from memctl.store.ledger.work_repositories import Job
-from memctl.store.snapshots import LeftOut, Snapshots
+from memctl.store.snapshots import ForgottenSince, Snapshots
 from memctl.store.store import LEDGER_FILE
 from memctl.store.tables.filter_expressions import Expr, col
 from memctl.store.tables.snapshot import ScopedSnapshot, namespaces_of
@@ -119,7 +119,7 @@ class _CleanupResult(Struct):
     elsewhere: int = 0
     too_short: int = 0
 
-    def added_to(self, report: ForgetReport, completed: int) -> ForgetReport:
+    def combined_with(self, report: ForgetReport, completed: int) -> ForgetReport:
         """Return a report with this, and with how many runs before it were completed."""
         return replace(
             report,
@@ -160,7 +160,7 @@ class _ErasureScope(Struct, frozen=True):
         return self.content.session is not None
 
 
-class Reach(Struct, frozen=True):
+class ForgetScope(Struct, frozen=True):
     """What one user may forget: what is in namespaces that are open to them."""
 
     user: str
@@ -185,7 +185,7 @@ class Forgetter:
         store: Store,
         embedder: Callable[[], Embedder],
         clock: Callable[[], datetime],
-        reach: Reach | None = None,
+        reach: ForgetScope | None = None,
     ) -> None:
         self._reach = reach
         self._layout = layout
@@ -205,11 +205,11 @@ class Forgetter:
         found = self._plan(now, selection)
         names = tuple(item.name for item in self._snapshots.all())
         files = tuple(printable(path) for path in self._copies.of(found.sources))
-        yours = tuple(self._copies.yours(found.sources))
+        user_files = tuple(self._copies.files_of_user(found.sources))
         others = self._said_in_other_sources(now, found)
         erased = self._erasure(found, ErasedRows(frozenset(), frozenset()), others)
         content = preview_erasure(self._store.ledger, erased)
-        report = self._report(found.plan, yours, content)
+        report = self._report(found.plan, user_files, content)
         return replace(report, files=files, snapshots=names, dry_run=True)
 
     def run(self, selection: Selection | None, *, snapshots: bool = False) -> ForgetReport:
@@ -225,14 +225,14 @@ class Forgetter:
                 completes it.
         """
         began = time.monotonic()
-        with self._alone(_WAIT_SECONDS):
+        with self._exclusive(_WAIT_SECONDS):
             pending = self.pending()
             report = ForgetReport(self._layout.name)
             if selection is not None:
                 report, job = self._begin(selection, snapshots=snapshots)
                 pending = [*pending, job]
             done = self._complete(pending, snapshots=snapshots)
-        report = done.added_to(report, len(pending) - (selection is not None))
+        report = done.combined_with(report, len(pending) - (selection is not None))
         return replace(report, seconds=time.monotonic() - began)
 
     def complete(self) -> ForgetReport | None:
@@ -245,21 +245,21 @@ class Forgetter:
         if not self.pending() or not self._is_due():
             return None
         try:
-            with self._alone(0):
+            with self._exclusive(0):
                 pending = self.pending()
                 done = self._complete(pending, snapshots=False)
         except (MemctlError, OSError) as error:  # it is tried again; the writer may go on
             _log.warning("a forget that was cut off could not be completed: %s", error)
             self._note_try()
             return None
-        return done.added_to(ForgetReport(self._layout.name), len(pending))
+        return done.combined_with(ForgetReport(self._layout.name), len(pending))
 
     def pending(self) -> list[Job]:
         """Return the runs that have begun and are not complete."""
         return self._store.ledger.jobs.unfinished_jobs(FORGET)
 
     @contextmanager
-    def _alone(self, wait: float) -> Iterator[None]:
+    def _exclusive(self, wait: float) -> Iterator[None]:
         """Keep out others who forget; the kernel lets go of the lock when this process is killed.
 
         Raises:
@@ -296,9 +296,9 @@ class Forgetter:
         snapshots = [self._limit_scope(each) for each in read]
         deleted = self._find_deleted(selection) if selection.documents else []
         selection = resolve_selection([now, *snapshots], selection, deleted)
-        made = plan_erasure(now, known_selection(now, selection))
-        sources, texts = _sources(now, made), dict.fromkeys(made.texts)
-        gone, blocked = {*made.parts, *made.memories}, {*made.redacted}
+        plan = plan_erasure(now, known_selection(now, selection))
+        sources, texts = _sources(now, plan), dict.fromkeys(plan.texts)
+        gone, blocked = {*plan.parts, *plan.memories}, {*plan.redacted}
         for snapshot in snapshots:
             earlier = plan_erasure(snapshot, known_selection(snapshot, selection))
             sources |= _sources(snapshot, earlier)
@@ -312,26 +312,26 @@ class Forgetter:
         gone.update(lost, found.memories)
         content = ContentSelection(selection.session, selection.namespace, selection.before, scope)
         texts |= dict.fromkeys(search_sentences(words_of_content(ledger, content)))
-        search_patterns = tuple(SearchPattern(text, is_name=made.is_names) for text in texts)
+        search_patterns = tuple(SearchPattern(text, is_name=plan.is_names) for text in texts)
         is_narrowed = scope or selection.namespace is not None or selection.session is not None
         before = None if is_narrowed else selection.before
         files = self._copies.older(before) if before else frozenset()
         sources = replace(
             sources, search_patterns=search_patterns, files=files, by_name=scope is None
         )
-        beyond = self._beyond(whole, search_patterns)
+        beyond = self._stored_by_others(whole, search_patterns)
         own = [each for each in search_patterns if each not in beyond]
         if not (
-            made.memories
+            plan.memories
             or sources.ids
             or files
             or any(find_leftovers(self._store, own))
             or has_content(ledger, content)
             or (before and has_older_entries(ledger, before))
         ):
-            raise _nothing_of(selection)
+            raise _nothing_found_error(selection)
         return _ErasureScope(
-            made,
+            plan,
             sources,
             tuple(texts),
             frozenset(gone),
@@ -363,7 +363,7 @@ class Forgetter:
         hidden = self._hidden(snapshot)
         return ScopedSnapshot(snapshot, hidden) if hidden else snapshot
 
-    def _beyond(
+    def _stored_by_others(
         self, snapshot: Snapshot, search_patterns: Sequence[SearchPattern]
     ) -> list[SearchPattern]:
         """Return what of a text others have stored too, where a user is named: it stays theirs."""
@@ -392,7 +392,7 @@ class Forgetter:
         ledger = self._store.ledger
         with self._store.write() as transaction:
             found = self._plan(transaction.snapshot(), selection)
-            yours = tuple(self._copies.yours(found.sources))
+            user_files = tuple(self._copies.files_of_user(found.sources))
             gone = carry_out_erasure(transaction, found.plan, self._embedder)
             others = self._said_in_other_sources(transaction.snapshot(), found)
             erased = self._erasure(found, gone, others)
@@ -407,7 +407,7 @@ class Forgetter:
 
             transaction.ledger(forget)
         (job,) = ledger.jobs.recent(1, FORGET)
-        return self._report(found.plan, yours, content), job
+        return self._report(found.plan, user_files, content), job
 
     def _said_in_other_sources(
         self, snapshot: Snapshot, found: _ErasureScope
@@ -426,7 +426,7 @@ class Forgetter:
     def _erasure(
         self, found: _ErasureScope, gone: ErasedRows, others: Sequence[SearchPattern]
     ) -> Erasure:
-        folder, made = str(self._layout.folder), found.plan
+        folder, plan = str(self._layout.folder), found.plan
         search_patterns = [each for each in found.sources.search_patterns if each not in others]
         own = [each for each in search_patterns if each not in found.beyond]
 
@@ -437,7 +437,7 @@ class Forgetter:
 
         def without(text: str) -> str:
             """Return a text with blocks in place of it."""
-            return folder.join(map(made.without, text.split(folder)))
+            return folder.join(map(plan.without, text.split(folder)))
 
         return Erasure(
             found.gone,
@@ -447,21 +447,21 @@ class Forgetter:
             found.sources.names,
             lambda text: is_in(text, own),
             lambda text: is_in(text, search_patterns),
-            without if made.is_names else None,
+            without if plan.is_names else None,
             found.before,
             found.content,
         )
 
     def _report(
-        self, made: ErasurePlan, yours: tuple[str, ...], content: ErasedContent
+        self, plan: ErasurePlan, user_files: tuple[str, ...], content: ErasedContent
     ) -> ForgetReport:
         return ForgetReport(
             kb=self._layout.name,
-            documents=len(made.roots),
-            memories=len(made.memories),
-            insights=made.insights,
-            redacted=tuple(made.redacted),
-            yours=yours,
+            documents=len(plan.roots),
+            memories=len(plan.memories),
+            insights=plan.insights,
+            redacted=tuple(plan.redacted),
+            yours=user_files,
             pools=content.pools,
             pool_keys=content.pool_keys,
             skills=content.skills,
@@ -511,7 +511,7 @@ class Forgetter:
         leftovers = Leftovers(
             self._layout, self._store, self._limit_scope(present), search_patterns, sees
         )
-        others = self._beyond(present, search_patterns)
+        others = self._stored_by_others(present, search_patterns)
         if is_conversation:
             turns = self._store.ledger.turns.all()
             theirs = texts_in_other_sources(present, turns, search_patterns)
@@ -564,7 +564,7 @@ class Forgetter:
         done.left.append(RemainingPlace(f"{LEDGER_FILE}-wal", why, RUN_AGAIN))
 
 
-def _nothing_of(selection: Selection) -> NotFoundError:
+def _nothing_found_error(selection: Selection) -> NotFoundError:
     if selection.entities:
         names = ", ".join(map(repr, selection.entities))
         return NotFoundError(f"nothing names {names}", "memctl graph show lists names")
@@ -572,17 +572,17 @@ def _nothing_of(selection: Selection) -> NotFoundError:
     return NotFoundError("there is nothing of the kind to forget", hint)
 
 
-def _naming(snapshot: Snapshot, made: ErasurePlan) -> Iterator[str]:
+def _naming(snapshot: Snapshot, plan: ErasurePlan) -> Iterator[str]:
     """Yield the ids of what the graph of a snapshot has of the words that documents lose."""
     graph = set(TABLES).difference(("documents", "memories"))
-    if made.hidden:
+    if plan.hidden:
         graph.discard("entities")  # another's rows may name them
-    for table in graph if made.patterns else ():
-        yield from rows_naming(snapshot, table, made.patterns, made.hidden)
+    for table in graph if plan.patterns else ():
+        yield from rows_naming(snapshot, table, plan.patterns, plan.hidden)
 
 
-def _sources(snapshot: Snapshot, made: ErasurePlan) -> ErasedSources:
-    ids = sorted({*made.roots, *made.redacted, *made.files})
+def _sources(snapshot: Snapshot, plan: ErasurePlan) -> ErasedSources:
+    ids = sorted({*plan.roots, *plan.redacted, *plan.files})
     where = col("root_id").is_in(ids) & (col("part") == 0)
     rows = snapshot.scan("documents", where, ["id", "sha256", "size", "source"]).to_pylist()
     return ErasedSources(
@@ -667,7 +667,7 @@ def erase_forgotten(
     now: Snapshot,
     forgotten: ForgottenRepository,
     embedder: Callable[[], Embedder] | None,
-) -> LeftOut:
+) -> ForgottenSince:
     """Take out of a snapshot that is being restored what was forgotten since.
 
     Documents that have lost some of their words stay as they are now, or away.
@@ -697,7 +697,7 @@ def erase_forgotten(
         redacted += roots
     if documents or memories or redacted:
         drop_names(transaction)
-    return LeftOut(documents, memories, tuple(redacted))
+    return ForgottenSince(documents, memories, tuple(redacted))
 
 
 def _keep(

@@ -65,29 +65,29 @@ class Leftover(Struct, frozen=True):
 
 
 def find_leftovers(
-    store: Store, wanted: Sequence[SearchPattern], hidden: Collection[str] = ()
+    store: Store, patterns: Sequence[SearchPattern], hidden: Collection[str] = ()
 ) -> Iterator[Leftover]:
     """Yield every place that has something of what is looked for.
 
     Args:
         store: Where to look; its folder is that of the knowledge base.
-        wanted: What to look for; what is too short, in tables and the ledger alone.
+        patterns: What to look for; what is too short, in tables and the ledger alone.
         hidden: Namespaces whose rows are passed over.
     """
-    if wanted:
-        places = list(_in_tables(store, wanted, hidden))
+    if patterns:
+        places = list(_in_tables(store, patterns, hidden))
         yield from places
-        in_ledger = list(_in_ledger(store.ledger, _ByteSearch(wanted, store.folder)))
+        in_ledger = list(_in_ledger(store.ledger, _ByteSearch(patterns, store.folder)))
         yield from in_ledger
         storage = table_storage(store.folder)
         tables = [table for table in TABLES if any(trace.place == table for trace in places)]
-        for trace in _in_files(store.folder, storage, wanted):
+        for trace in _in_files(store.folder, storage, patterns):
             is_of_ledger = bool(in_ledger) and trace.place.startswith(LEDGER_FILE)
-            if not (is_of_ledger or _is_of_any(storage, tables, trace.path)):
+            if not (is_of_ledger or _is_table_file(storage, tables, trace.path)):
                 yield trace  # leftovers in the others have been reported as rows
 
 
-def _is_of_any(storage: TableStorage, tables: Sequence[TableName], path: Path | None) -> bool:
+def _is_table_file(storage: TableStorage, tables: Sequence[TableName], path: Path | None) -> bool:
     return path is not None and any(storage.holds(table, path) for table in tables)
 
 
@@ -99,11 +99,11 @@ class _ByteSearch:
         folder: The knowledge base's folder; its path is in many places and counts in none.
     """
 
-    def __init__(self, wanted: Sequence[SearchPattern], folder: Path) -> None:
-        self._wanted = wanted
-        is_named = any(text.is_in(str(folder)) for text in wanted)
+    def __init__(self, patterns: Sequence[SearchPattern], folder: Path) -> None:
+        self._wanted = patterns
+        is_named = any(text.is_in(str(folder)) for text in patterns)
         self._own = os.fsencode(folder) if is_named else b""
-        self._reach = max((text.reach for text in wanted), default=0) + len(self._own)
+        self._reach = max((text.reach for text in patterns), default=0) + len(self._own)
 
     def finds(self, content: bytes, *, is_of_tables: bool = False) -> bool:
         """Return whether bytes have something of it."""
@@ -127,7 +127,7 @@ class _ByteSearch:
 def texts_in_other_sources(
     snapshot: Snapshot,
     turns: Iterable[Turn],
-    wanted: Sequence[SearchPattern],
+    patterns: Sequence[SearchPattern],
     gone: Collection[str] = (),
 ) -> list[SearchPattern]:
     """Return what of a text that has been erased stands in sources that stay, and is theirs.
@@ -139,11 +139,11 @@ def texts_in_other_sources(
     Args:
         snapshot: The tables without what has been erased.
         turns: Those that stay.
-        wanted: The text, in pieces.
+        patterns: The text, in pieces.
         gone: Ids of documents and memories that are still there and will have been erased.
     """
     found: set[int] = set()
-    sentences = [text.unmarked for text in wanted]
+    sentences = [text.unmarked for text in patterns]
 
     def note(*texts: str | None) -> None:
         """Record the pieces that texts have."""
@@ -161,14 +161,14 @@ def texts_in_other_sources(
     for row in snapshot.each_row("memories", theirs, ["id", "text", "type", "source_ids"]):
         if row["id"] not in gone and (row["type"] == EXCHANGE or not row["source_ids"]):
             note(row["text"])
-    return [text for place, text in enumerate(wanted) if place in found]
+    return [text for place, text in enumerate(patterns) if place in found]
 
 
 def texts_in_closed_namespaces(
     snapshot: Snapshot,
     words: Iterable[str],
     hidden: Collection[str],
-    wanted: Sequence[SearchPattern],
+    patterns: Sequence[SearchPattern],
 ) -> list[SearchPattern]:
     """Return what of a text others have stored in any way, in namespaces that are not open.
 
@@ -176,9 +176,9 @@ def texts_in_closed_namespaces(
         snapshot: All of the tables.
         words: What others have said or stored in the ledger.
         hidden: The namespaces.
-        wanted: The text, in pieces.
+        patterns: The text, in pieces.
     """
-    left = list(wanted)
+    left = list(patterns)
 
     def note(text: str) -> None:
         """Drop the pieces that a text has."""
@@ -191,7 +191,7 @@ def texts_in_closed_namespaces(
         for row in snapshot.each_row(table, where, _text_columns(snapshot.schema(table))):
             for value in row.values():
                 note(LIST_SEPARATOR.join(value) if isinstance(value, list) else value or "")
-    return [each for each in wanted if each not in left]
+    return [each for each in patterns if each not in left]
 
 
 # --- tables --------------------------------------------------------------------------------------
@@ -299,10 +299,10 @@ def _bytes(value: object) -> bytes:
 def _in_files(
     folder: Path, storage: TableStorage, texts: Sequence[SearchPattern]
 ) -> Iterator[Leftover]:
-    wanted = _long_enough(texts)
-    if not wanted:
+    patterns = _long_enough(texts)
+    if not patterns:
         return
-    search = _ByteSearch(wanted, folder)
+    search = _ByteSearch(patterns, folder)
     for path in sorted(folder.rglob("*")):
         place = path.relative_to(folder)
         is_of_tables = storage.local_folder in (path, *path.parents)
@@ -313,15 +313,15 @@ def _in_files(
             yield Leftover(shown, path=path)
 
 
-def file_contains(path: Path, wanted: Sequence[SearchPattern], folder: Path) -> bool:
+def file_contains(path: Path, patterns: Sequence[SearchPattern], folder: Path) -> bool:
     """Return whether a regular file has something of what is looked for, packed or not.
 
     Args:
         path: The file; what is none has nothing.
-        wanted: What to look for; what is too short is passed over.
+        patterns: What to look for; what is too short is passed over.
         folder: The knowledge base's folder; its path does not count.
     """
-    texts = _long_enough(wanted)
+    texts = _long_enough(patterns)
     return bool(texts) and _file_has(path, _ByteSearch(texts, folder))
 
 
@@ -347,16 +347,16 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 
 _LARGEST_FILE = 64 << 20
-_MOST_BYTES = 256 << 20
+_MAX_BYTES = 256 << 20
 """Of what is unpacked from one file."""
-_MOST_MEMBERS = 10_000
+_MAX_MEMBERS = 10_000
 _STREAM = re.compile(rb"stream\r?\n")
 _OPENERS: Mapping[bytes, Callable[..., Any]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
     b"\xfd7zXZ\x00": lzma.open,
 }
-_CANNOT = (
+_READ_ERRORS = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError,
     OSError, ValueError,
 )  # fmt: skip
@@ -380,7 +380,7 @@ class _UnpackingBudget:
     """How much of a file may still be unpacked."""
 
     def __init__(self) -> None:
-        self._bytes = _MOST_BYTES
+        self._bytes = _MAX_BYTES
 
     def of(self, part: IO[bytes] | bytes) -> Iterator[bytes]:
         """Yield the pieces of a part, as far as it can be unpacked."""
@@ -392,7 +392,7 @@ class _UnpackingBudget:
             while self._bytes > 0 and (piece := part.read(_CHUNK)):
                 self._bytes -= len(piece)
                 yield piece
-        except _CANNOT:
+        except _READ_ERRORS:
             return
 
 
@@ -412,15 +412,15 @@ def _packed_parts(path: Path, file: IO[bytes]) -> Iterator[IO[bytes] | bytes]:
 def _members(file: IO[bytes]) -> Iterator[IO[bytes] | bytes]:
     try:
         archive = zipfile.ZipFile(file)
-    except _CANNOT:
+    except _READ_ERRORS:
         return
     with archive:
-        for info in itertools.islice(archive.infolist(), _MOST_MEMBERS):
+        for info in itertools.islice(archive.infolist(), _MAX_MEMBERS):
             yield info.filename.encode("utf-8", "surrogatepass")
             try:
                 with archive.open(info) as member:
                     yield member
-            except _CANNOT:
+            except _READ_ERRORS:
                 continue
 
 

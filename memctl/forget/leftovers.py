@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 STILL_READ = "another process may be reading an earlier state"
 RUN_AGAIN = "when that has ended, memctl forget completes it, and so does whatever writes next"
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 _OF_SNAPSHOTS = ("heads", "snapshot")
 """How the names of the ledger's tables begin that belong to snapshots."""
 
@@ -86,7 +86,7 @@ class Leftovers(Struct, dict=True):
             if self.sees is None or self.sees(turn.namespace)
         ]
         said = (turn for turn in turns if any(s.is_in(turn.content) for s in self.search_patterns))
-        return list(dict.fromkeys(turn.session_id for turn in said))[:_MOST_NAMED]
+        return list(dict.fromkeys(turn.session_id for turn in said))[:_MAX_NAMED]
 
     def _command(self, *words: str) -> str:
         return shlex.join(["memctl", "forget", *words, "-k", self.layout.name])
@@ -134,7 +134,7 @@ class Leftovers(Struct, dict=True):
             if path.exists() and any(each.is_in(str(path)) for each in self.search_patterns)
         ]
         if table == "files" and there:
-            what = f"a file that is yours is called so: {', '.join(there[:_MOST_NAMED])}"
+            what = f"a file that is yours is called so: {', '.join(there[:_MAX_NAMED])}"
             return RemainingPlace(
                 place, what, "give it another name, or delete it, and let memctl watch see"
             )
@@ -233,6 +233,9 @@ class ForgetReport(Struct, frozen=True):
     joined: tuple[str, ...] = ()
     """Other names and addresses that the graph takes for those that were forgotten, and that are
     still known."""
+    joined_documents: tuple[str, ...] = ()
+    """Documents that stay and have one of those; in a dry run, also those that have it as a part
+    of what is forgotten."""
 
     @property
     def summary(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -13,9 +12,9 @@ from msgspec import Struct
 
 from memctl.files import clear_temporaries, open_regular
 from memctl.forget.leftover_scan import file_contains
-from memctl.ingest.discovery.sources import path_of, printable
+from memctl.ingest.discovery.sources import by_owner, path_of, printable
+from memctl.ingest.source_reading import content_digest
 from memctl.kb_settings import REASON_SUFFIX, reason_path
-from memctl.readers.media.subtitles import by_recording
 from memctl.store.tables.storage import table_storage
 
 if TYPE_CHECKING:
@@ -81,14 +80,14 @@ class SourceCopies:
         have it and are no document's.  One that another document was made from is not among them,
         unless another file of that document stays.
         """
-        others = self._of_other_documents(sources)
+        others = self._files_of_others(sources)
         found: list[Path] = []
         for folder in self._folders:
             for path in sorted(folder.rglob("*")):
-                if self._is_to_be_removed(path, sources, others):
+                if self._is_removable(path, sources, others):
                     beside = [each for each in path.parent.iterdir() if each.is_file()]
                     reason = reason_path(path)
-                    found += [path, *by_recording(beside).get(path, ())]
+                    found += [path, *by_owner(beside).get(path, ())]
                     found += [reason] if reason in beside else []
         return list(dict.fromkeys(found))
 
@@ -135,7 +134,7 @@ class SourceCopies:
 
     def content_of(self, places: Iterable[str]) -> dict[str, int]:
         """Return the hashes and sizes of files that no document needs, of those at some places."""
-        paths = (self._layout.found_here(path_of(place)) for place in places)
+        paths = (self._layout.current_place(path_of(place)) for place in places)
         found: dict[str, int] = {}
         for path in paths:
             entry = self._ledger.files.find(str(path))
@@ -144,7 +143,7 @@ class SourceCopies:
                 found[_hash(path)] = path.stat().st_size
         return found
 
-    def yours(self, sources: ErasedSources) -> list[str]:
+    def files_of_user(self, sources: ErasedSources) -> list[str]:
         """Return files that the knowledge base does not own: given as paths, or kept in inboxes."""
         ours = {*self._folders, self._layout.processing}
         entries = self._ledger.files.entries(["done", "failed"])
@@ -170,7 +169,7 @@ class SourceCopies:
     def _folders(self) -> tuple[Path, Path]:
         return self._layout.processed, self._layout.failed
 
-    def _of_other_documents(self, sources: ErasedSources) -> set[Path]:
+    def _files_of_others(self, sources: ErasedSources) -> set[Path]:
         """Return the files that documents need which stay as they are."""
         entries = self._ledger.files.entries(["done"])
         needed = {
@@ -196,7 +195,7 @@ class SourceCopies:
         """Return whether the path below the knowledge base's folder has one of the names."""
         return sources.calls(self._shown_path(path))
 
-    def _is_to_be_removed(self, path: Path, sources: ErasedSources, others: set[Path]) -> bool:
+    def _is_removable(self, path: Path, sources: ErasedSources, others: set[Path]) -> bool:
         if path in others or path.is_symlink() or not path.is_file():
             return False
         if self._shown_path(path) in sources.files or _is_copy(path, sources):
@@ -243,4 +242,4 @@ def _is_copy(path: Path, sources: ErasedSources) -> bool:
 
 def _hash(path: Path) -> str:
     with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return content_digest(path, file)

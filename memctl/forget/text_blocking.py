@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from memctl.forget.search_patterns import LIST_SEPARATOR
-from memctl.graph.derivation import unsaid_relations
+from memctl.graph.derivation import unsupported_relations
 from memctl.ingest.document_records import IMPORTANCE_REASON
 from memctl.ingest.reprocessing import REDACTED
 from memctl.language.date_mentions import date_spans
@@ -106,7 +106,7 @@ def block_out(
         snapshot = transaction.snapshot()
         erase_rows(transaction, table, rows_naming(snapshot, table, patterns, hidden))
     if changed:
-        erase_rows(transaction, "relations", unsaid_relations(transaction.snapshot(), changed))
+        erase_rows(transaction, "relations", unsupported_relations(transaction.snapshot(), changed))
     return changed
 
 
@@ -123,11 +123,11 @@ def rows_naming(
     """
     found = [row for row in snapshot.scan(table).to_pylist() if row_matches(row, patterns)]
     referred = {row["id"]: [*DECLARATIONS[table].ids_referred_to(row)] for row in found}
-    theirs = _hidden_among(snapshot, referred.values(), hidden) if hidden else frozenset()
+    theirs = _select_hidden(snapshot, referred.values(), hidden) if hidden else frozenset()
     return [id_ for id_, ids in referred.items() if theirs.isdisjoint(ids)]
 
 
-def _hidden_among(
+def _select_hidden(
     snapshot: Snapshot, ids: Iterable[Iterable[str]], hidden: Collection[str]
 ) -> frozenset[str]:
     """Return those of some rows that are in some namespaces."""

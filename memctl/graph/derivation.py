@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 PAGE = "page"
 LINKS_TO = "links_to"
-MOST_LINK_SOURCES = 16
+MAX_LINK_SOURCES = 16
 """An edge names at most this many memories as its evidence."""
 READ_BYTES = 8 << 20
 _OTHER = "other"
@@ -138,7 +138,7 @@ def _link(
     page: str,
     memory_ids: tuple[str, ...],
     since: datetime,
-    written: PageLink | None,
+    link: PageLink | None,
 ) -> Relation:
     target = entity_id(page, PAGE)
     return Relation(
@@ -151,7 +151,7 @@ def _link(
         confidence=1.0,
         memory_ids=memory_ids,
         valid_from=since,
-        metadata={"link_text": written.written, "anchor": written.anchor} if written else {},
+        metadata={"link_text": link.written, "anchor": link.anchor} if link else {},
     )
 
 
@@ -182,7 +182,7 @@ def _stated_relations(
                 text=f"{each.subject} {each.relation.replace('_', ' ')} {each.object}",
                 weight=1.0,
                 confidence=_STATED_CONFIDENCE,
-                memory_ids=ids[:MOST_LINK_SOURCES],
+                memory_ids=ids[:MAX_LINK_SOURCES],
                 valid_from=min(known.valid_from, memory.valid_from) if known else memory.valid_from,
                 valid_to=last_end(ends),
                 metadata={SUBJECT: each.subject, OBJECT: each.object}
@@ -196,7 +196,7 @@ def _names_to_find(mentions: Iterable[EntityMention]) -> list[EntityMention]:
     return [replace(each, type=_OTHER) if each.type == PAGE else each for each in mentions]
 
 
-def unsaid_relations(snapshot: Snapshot, memory_ids: Iterable[str]) -> list[str]:
+def unsupported_relations(snapshot: Snapshot, memory_ids: Iterable[str]) -> list[str]:
     """Return the stated relations that none of their memories says any more.
 
     Args:
@@ -234,7 +234,7 @@ def _memories_linking(item: DocumentRows) -> dict[str, list[str]]:
             continue
         for page in dict.fromkeys(map(page_of, find_wikilinks(memory.text))):
             linking = found.setdefault(page, [])
-            if len(linking) < MOST_LINK_SOURCES:
+            if len(linking) < MAX_LINK_SOURCES:
                 linking.append(memory.id)
     return found
 
@@ -242,7 +242,7 @@ def _memories_linking(item: DocumentRows) -> dict[str, list[str]]:
 # --- of all documents ----------------------------------------------------------------------------
 
 
-class _Stored(Struct, frozen=True):
+class _StoredDocument(Struct, frozen=True):
     """A stored document; see ``DocumentRows``."""
 
     document: Document
@@ -262,12 +262,15 @@ def derive_all(snapshot: Snapshot) -> tuple[dict[str, Entity], dict[str, Relatio
     for documents in _documents(snapshot):
         passages = _passages(snapshot, [each.id for each in documents])
         mentions = _mentions(documents, types)
-        items = [_Stored(each, passages.get(each.id, ()), mentions[each.id]) for each in documents]
+        items = [
+            _StoredDocument(each, passages.get(each.id, ()), mentions[each.id])
+            for each in documents
+        ]
         add_up(entities, entities_of(items).values())
         relations |= {relation.id: relation for relation in relations_of(items)}
     for memory in _statements(snapshot):
         named, links = derive_statement(
-            memory, [EntityMention(n, _usual(types.get(n))) for n in memory.entities]
+            memory, [EntityMention(n, _most_specific(types.get(n))) for n in memory.entities]
         )
         add_up(entities, named.values())
         relations |= links
@@ -279,7 +282,7 @@ def derive_links(
 ) -> tuple[dict[str, Entity], dict[str, Relation]]:
     """Return the pages that some documents link to, and the links, by id."""
     passages = _passages(snapshot, [each.id for each in documents if each.links])
-    items = [_Stored(each, passages.get(each.id, ()), ()) for each in documents]
+    items = [_StoredDocument(each, passages.get(each.id, ()), ()) for each in documents]
     return entities_of(items), {each.id: each for each in relations_of(items)}
 
 
@@ -333,14 +336,14 @@ def _mentions(
         own = understood.get(each.id, {})
         mentions[each.id] = [
             EntityMention(
-                name, own.get(name) or _usual(types.get(name)), each.text.count(name) or 1
+                name, own.get(name) or _most_specific(types.get(name)), each.text.count(name) or 1
             )
             for name in each.entities
         ]
     return mentions
 
 
-def _usual(types: Sequence[str] | None) -> str:
+def _most_specific(types: Sequence[str] | None) -> str:
     return types[-1] if types else _OTHER
 
 

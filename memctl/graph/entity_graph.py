@@ -1,4 +1,4 @@
-"""The graph of what is named: who and what stand together, link to each other or were related.
+"""The graph of names: which occur together, link to each other or are related.
 
 Built from an index in memory; networkx, loaded when it is first needed, has the algorithms.
 """
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     import networkx as nx
 
 TOGETHER = "named together"
-MOST_TOGETHER = 16
+MAX_TOGETHER = 16
 """Of a passage with more names, only this many of the rarest count as named together."""
-MOST_EVIDENCE = 5
+MAX_EVIDENCE = 5
 """An edge names at most this many memories as its evidence."""
 FACT_WEIGHT = 1.0
 """Of a wikilink or a stated relation, as much as of two that are only named together."""
-FEWEST_MEMBERS = 2
+MIN_MEMBERS = 2
 _SEED = 0
 _SUGGESTIONS = 3
 _CLOSE = 0.7
@@ -83,13 +83,13 @@ class Graph:
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """All nodes; those that no passage names any more are not there."""
+        """All nodes that a passage names."""
         return self.index.nodes
 
     @cached_property
     def edges(self) -> dict[_Pair, Edge]:
         """All edges, by the numbers of their ends, the smaller one first."""
-        together = _together(self.index, self._part)
+        together = _cooccurrences(self.index, self._part)
         facts = _facts(self.index, self._part)
         return {
             pair: _edge(self.index, pair, together.get(pair, ()), facts.get(pair, ()))
@@ -118,7 +118,7 @@ class Graph:
     def find(self, name: str) -> tuple[int, ...]:
         """Return the nodes that a name, or an id or enough of its beginning, may mean.
 
-        What is called just that comes first, then those that are mentioned most.
+        Nodes with exactly that name come first, then those that are mentioned most.
 
         Raises:
             NotFoundError: There is none; the hint has the nearest names.
@@ -133,7 +133,7 @@ class Graph:
         return tuple(sorted(found, key=lambda at: self.nodes[at].name.casefold() != exact))
 
     def meant_by(self, name: str) -> tuple[int, ...]:
-        """Return the nodes that a name may mean, or else the only one of which it is a part.
+        """Return the nodes that a name may mean, or else the only node whose name contains it.
 
         Raises:
             NotFoundError: There is none, or it is a part of several names.
@@ -254,12 +254,12 @@ def communities_of(graph: nx.Graph[int]) -> list[tuple[int, ...]]:
     groups = [
         tuple(sorted(members, key=lambda node: (-degrees[node], node)))
         for members in found
-        if len(members) >= FEWEST_MEMBERS
+        if len(members) >= MIN_MEMBERS
     ]
     return sorted(groups, key=lambda members: (-len(members), members[0]))
 
 
-def _together(index: NameIndex, part: Part) -> dict[_Pair, list[int]]:
+def _cooccurrences(index: NameIndex, part: Part) -> dict[_Pair, list[int]]:
     """The passages in which two nodes stand together."""
     found: dict[_Pair, list[int]] = defaultdict(list)
     for at in part.passages:
@@ -270,9 +270,9 @@ def _together(index: NameIndex, part: Part) -> dict[_Pair, list[int]]:
 
 
 def _rarest(index: NameIndex, nodes: Sequence[int]) -> Sequence[int]:
-    if len(nodes) <= MOST_TOGETHER:
+    if len(nodes) <= MAX_TOGETHER:
         return nodes
-    return sorted(nodes, key=lambda node: (len(index.holders[node]), node))[:MOST_TOGETHER]
+    return sorted(nodes, key=lambda node: (len(index.holders[node]), node))[:MAX_TOGETHER]
 
 
 def _facts(index: NameIndex, part: Part) -> dict[_Pair, list[tuple[str, tuple[str, ...]]]]:
@@ -292,7 +292,7 @@ def _edge(
     passages: Sequence[int],
     facts: Sequence[tuple[str, tuple[str, ...]]],
 ) -> Edge:
-    """An edge weighs by how often two stand together, and how seldom each stands elsewhere."""
+    """Weigh an edge by how often two names occur together, and how seldom elsewhere."""
     relation_counts = Counter(relation for relation, _ in facts)
     relations = [
         *(relation for relation, _ in relation_counts.most_common()),
@@ -305,7 +305,7 @@ def _edge(
     return Edge(
         weight=_weight(index, pair, len(passages)) + FACT_WEIGHT * len(relation_counts),
         relations=tuple(relations),
-        memory_ids=tuple(dict.fromkeys(evidence))[:MOST_EVIDENCE],
+        memory_ids=tuple(dict.fromkeys(evidence))[:MAX_EVIDENCE],
         count=len(passages),
     )
 
@@ -338,7 +338,7 @@ def most_telling_sentence(text: str, spellings: Spellings) -> str:
     return max(candidates, key=lambda sentence: count_names(sentence, spellings))[:LONGEST_SENTENCE]
 
 
-def said_of(
+def nodes_by_sentence(
     text: str, index: NameIndex, nodes: Sequence[int]
 ) -> Iterator[list[tuple[int, int, str]]]:
     """Yield what each sentence of a text says of some nodes: their order, they, and the words.
@@ -370,7 +370,7 @@ def count_names(sentence: str, spellings: Spellings) -> int:
 
 
 def central_passages(
-    index: NameIndex, weights: Mapping[int, float], passages: Iterable[int], most: int
+    index: NameIndex, weights: Mapping[int, float], passages: Iterable[int], limit: int
 ) -> list[int]:
     """Return the passages that name most of some nodes, by what each weighs, and little else."""
 
@@ -379,14 +379,14 @@ def central_passages(
         named = index.named[at]
         return sum(weights.get(node, 0.0) for node in named) / sqrt(len(named))
 
-    return sorted(passages, key=lambda at: (-centrality(at), at))[:most]
+    return sorted(passages, key=lambda at: (-centrality(at), at))[:limit]
 
 
-MOST_PASSAGES = 100
+MAX_PASSAGES = 100
 """At most this many passages that name the seeds are examined."""
-FEWEST_NEARBY = 3
+MIN_NEARBY = 3
 """Two names are a relation, and not yet something that has a theme."""
-_LEAST_SHARE = 0.25
+_MIN_SHARE = 0.25
 """Of the weight that the best community has of the seeds."""
 
 
@@ -417,7 +417,7 @@ def neighbourhood(index: NameIndex, seeds: Mapping[int, float]) -> Neighbourhood
         seeds: Nodes, with what each weighs.
     """
     naming = {at for seed in seeds for at in index.holders[seed]}
-    passages = central_passages(index, seeds, naming, MOST_PASSAGES)
+    passages = central_passages(index, seeds, naming, MAX_PASSAGES)
     named = Counter(node for at in passages for node in index.named[at])
     # A name that one passage alone has hangs on it, and on nothing else.
     recurring = {node for node, count in named.items() if count > 1}
@@ -426,9 +426,9 @@ def neighbourhood(index: NameIndex, seeds: Mapping[int, float]) -> Neighbourhood
     found = [
         NearbyCommunity(members, sum(weights[member] for member in members))
         for members in graph.communities
-        if len(members) >= FEWEST_NEARBY
+        if len(members) >= MIN_NEARBY
     ]
     ranked = sorted(found, key=lambda each: (-each.weight, each.members))
     best = ranked[0].weight if ranked else 0.0
-    near = [each for each in ranked if each.weight and each.weight >= _LEAST_SHARE * best]
+    near = [each for each in ranked if each.weight and each.weight >= _MIN_SHARE * best]
     return Neighbourhood(graph, tuple(passages), tuple(near))

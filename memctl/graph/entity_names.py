@@ -18,13 +18,13 @@ from memctl.language.word_lists import (
     word_set,
 )
 
-WRITTEN_EXACTLY = frozenset({"identifier", "url", "email", "handle"})
+EXACT_TYPES = frozenset({"identifier", "url", "email", "handle"})
 """Types of names in which every character counts."""
 
 _LONGEST = 200
 _DOTS = re.compile(r"(?<!\d)\.|\.(?!\d)")
 _MARKS = re.compile(r"[\"'`´‘’“”«»,;:!?()\[\]{}]")
-_JOINTS = re.compile(r"[-‐‑‒–—_/\s]+")
+_WORD_JOINERS = re.compile(r"[-‐‑‒–—_/\s]+")
 _OWNED = re.compile(r"['’]s?$")
 _LAST_FIRST = re.compile(r"([^\W\d_][\w'’-]+), ([^\W\d_][\w'’.-]*(?: [^\W\d_]\.?)?)")
 _HONORIFICS = word_set(
@@ -39,7 +39,7 @@ _FORMS = {
 }  # fmt: skip
 _COMPANIES = word_set("inc corp ltd co llc gmbh ag plc sa se bv nv kg oy ab srl spa pty")
 _NO_PERSONS = ORGANISATION_ENDS | PLACE_ENDS
-_FEWEST_ACRONYM_WORDS = 3
+_MIN_ACRONYM_WORDS = 3
 
 
 class Person(Struct, frozen=True):
@@ -73,14 +73,14 @@ def name_key(name: str, type_: str = "") -> str:
 
     Codes, addresses and handles are compared as they are written.
     """
-    if type_ in WRITTEN_EXACTLY:
+    if type_ in EXACT_TYPES:
         return name if type_ == "identifier" else name.casefold().removeprefix("@")
     text = unicodedata.normalize("NFKC", name[:_LONGEST]).strip()
     turned = _LAST_FIRST.fullmatch(text) if type_ == "person" else None
     if turned and turned[2].strip(".").casefold() not in _GENERATIONS:
         text = f"{turned[2]} {turned[1]}"
     plain = _MARKS.sub("", _DOTS.sub("", _OWNED.sub("", text)))
-    parts = _JOINTS.sub(" ", plain).casefold().split()
+    parts = _WORD_JOINERS.sub(" ", plain).casefold().split()
     folded = _without_accents(" ".join(parts)) if len(parts) > 1 else " ".join(parts)
     return folded or folded_name(name)
 
@@ -149,7 +149,7 @@ def initials_of(key: str) -> frozenset[str]:
     """Return the acronyms that a name of several words is known by."""
     parts = without_article(parse_company(key)[0]).split(" ")
     content = [word for word in parts if word not in _PARTICLES]
-    if len(content) < _FEWEST_ACRONYM_WORDS:
+    if len(content) < _MIN_ACRONYM_WORDS:
         return frozenset()
     return frozenset("".join(word[0] for word in each) for each in (parts, content))
 

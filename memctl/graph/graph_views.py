@@ -27,7 +27,7 @@ from memctl.graph.entity_graph import (
     central_passages,
     count_names,
     most_telling_sentence,
-    said_of,
+    nodes_by_sentence,
     spellings_of,
 )
 from memctl.graph.entity_names import name_key
@@ -53,7 +53,7 @@ _Insight = tuple[str, str, frozenset[int]]
 _SHORTEST_WORD = 3
 _COMPARED, _NEAR = 20_000, 5
 """At most this many names, and relations, are compared by meaning, and so many are near."""
-_LEAST_COSINE, _SURE_COSINE = 0.22, 0.4
+_MIN_COSINE, _SURE_COSINE = 0.22, 0.4
 """Of what is near, where words find nothing, and after what words find.  By the built-in word
 vectors "bureau" and "Office" have 0.25, "wife" and "Ann Lee married to Bob Carter" 0.23; of 14
 words with 815 of texts, about half of the pairs above 0.22 are alike in spelling or use alone, and
@@ -66,7 +66,7 @@ _NAMED_MEMBERS = 20
 _TOPICS = 5
 _SAMPLED_PASSAGES = 50
 _WHERE = ("start", "end", "page", "row", "time_start", "created_at")
-_SHOWN = ("id", "text", "source", "title", *_WHERE)
+_SHOWN_COLUMNS = ("id", "text", "source", "title", *_WHERE)
 
 
 class NodeView(Struct, frozen=True):
@@ -183,9 +183,9 @@ class WordComparison(Struct, frozen=True):
 _BY_STEMS = WordComparison()
 
 
-def _count_forms(wanted: Iterable[str], stems: Iterable[str]) -> int:
+def _count_forms(names: Iterable[str], stems: Iterable[str]) -> int:
     """Return how many words a text has other forms of, such as "roofer" of "roof"."""
-    long = [word for word in wanted if len(word) >= _SHORTEST_STEM]
+    long = [word for word in names if len(word) >= _SHORTEST_STEM]
     return sum(any(stem.startswith(word) for stem in stems) for word in long)
 
 
@@ -266,7 +266,7 @@ class GraphView(Struct, frozen=True, dict=True):
         return tuple(self.graph.nodes[at] for at in self.graph.find(name))
 
     def meant_by(self, name: str) -> tuple[Node, ...]:
-        """Return the nodes that a name may mean, or else the only one of which it is a part.
+        """Return the nodes that a name may mean, or else the only node whose name contains it.
 
         Raises:
             NotFoundError: There is none.
@@ -339,13 +339,13 @@ class GraphView(Struct, frozen=True, dict=True):
         return list(islice((each for each in found if each.relations or not relation), limit))
 
     def _relations(
-        self, at: int, most: int | None, relation: str | None, said: str | None
+        self, at: int, most: int | None, relation: str | None, statement: str | None
     ) -> list[NeighbourView]:
         """The relations of a node, first those of the type that a text says."""
         rows = self._near(at, 1, most, relation, "both")
-        if said is None or relation is not None:
+        if statement is None or relation is not None:
             return rows
-        first = self._near(at, 1, most, said, "both")
+        first = self._near(at, 1, most, statement, "both")
         shown = {row.id for row in first}
         return [*first, *(row for row in rows if row.id not in shown)]
 
@@ -359,7 +359,7 @@ class GraphView(Struct, frozen=True, dict=True):
                 yield at, said
         if name_key(words) in self.graph.index.by_key:  # it is a name, which nothing else can mean
             return
-        least = _SURE_COSINE if seen else _LEAST_COSINE
+        least = _SURE_COSINE if seen else _MIN_COSINE
         near = self._near_by_meaning(words, least)
         described = ((at, None) for at in self._find_described(words, least))
         for at, said in chain(described, near):
@@ -394,14 +394,14 @@ class GraphView(Struct, frozen=True, dict=True):
         for at in sorted(said, key=lambda at: (-said[at][0], -mentions[at], at)):
             yield at, said[at][1]
 
-    def _near_by_meaning(self, words: str, least: float) -> Iterator[tuple[int, str | None]]:
+    def _near_by_meaning(self, words: str, threshold: float) -> Iterator[tuple[int, str | None]]:
         """Yield a few nodes that, or whose relations, are near to a text, the nearest first."""
         if self.words.load is None:
             return
         texts = self._texts_compared()
         compared, embedder = list(texts), self.words.load()
         cosines = self._vectors(compared, embedder) @ embedder.embed([words])[0]
-        near = [at for at in (-cosines).argsort(kind="stable")[:_NEAR] if cosines[at] >= least]
+        near = [at for at in (-cosines).argsort(kind="stable")[:_NEAR] if cosines[at] >= threshold]
         for at in near:
             yield from texts[compared[at]]
 
@@ -420,11 +420,11 @@ class GraphView(Struct, frozen=True, dict=True):
             snapshot.derived.write("vectors", name, made.astype("<f2").tobytes())
         return made
 
-    def _find_described(self, words: str, least: float) -> list[int]:
-        """Return a few nodes of which a sentence says what a text does, or the like.
+    def _find_described(self, words: str, threshold: float) -> list[int]:
+        """Return a few nodes described by a sentence similar to a text.
 
-        Names themselves say nothing of their bearer, so they are left out of the sentence.  Only
-        the passages that are nearest to the text are read.
+        Names are left out of the sentence, as they say nothing of their bearer. Only the passages
+        nearest to the text are read.
         """
         wanted = self.words.stems(words)
         if self.words.load is None or not wanted:
@@ -434,7 +434,9 @@ class GraphView(Struct, frozen=True, dict=True):
         said = [
             (at, place, rest)
             for number, text in self._passages_near(wanted, meant)
-            for sentence in said_of(text, self.graph.index, self.graph.index.named[number])
+            for sentence in nodes_by_sentence(
+                text, self.graph.index, self.graph.index.named[number]
+            )
             for place, at, rest in sentence
         ]
         if not said:
@@ -445,18 +447,18 @@ class GraphView(Struct, frozen=True, dict=True):
             alike = sum(map(self.words.stems(rest).__contains__, wanted)) or _count_forms(
                 wanted, self.words.stems(rest)
             )
-            if cosine >= least or (alike and least < _SURE_COSINE):
+            if cosine >= threshold or (alike and threshold < _SURE_COSINE):
                 best[at] = max(best.get(at, (0, -place, 0.0)), (alike, -place, cosine))
         return sorted(best, key=best.__getitem__, reverse=True)[:_NEAR]
 
     def _passages_near(
-        self, wanted: set[str], meant: NDArray[np.float32]
+        self, names: set[str], vector: NDArray[np.float32]
     ) -> Iterator[tuple[int, str]]:
         """Yield the passages that are nearest to a text, by number."""
         columns, index = ("id", "text"), self.graph.index
-        found = [self.snapshot.keyword(sorted(wanted), self.where, _READ, columns)]
+        found = [self.snapshot.keyword(sorted(names), self.where, _READ, columns)]
         if self.words.compares_passages:
-            found.append(self.snapshot.nearest(meant, self.where, _READ, columns))
+            found.append(self.snapshot.nearest(vector, self.where, _READ, columns))
         texts = {row["id"]: row["text"] for rows in found for row in rows.to_pylist()}
         for id_, text in texts.items():
             if id_ in index.at:
@@ -517,19 +519,19 @@ class GraphView(Struct, frozen=True, dict=True):
             return "both"
         return "out" if leads else "in"
 
-    def _neighbour(self, found: Neighbour, relation: str | None) -> NeighbourView:
-        nodes, edge = self.graph.nodes, self.graph.edge(*found.way[-2:])
-        node = nodes[found.node]
+    def _neighbour(self, neighbour: Neighbour, relation: str | None) -> NeighbourView:
+        nodes, edge = self.graph.nodes, self.graph.edge(*neighbour.way[-2:])
+        node = nodes[neighbour.node]
         return NeighbourView(
             id=node.id,
             name=node.name,
             type=node.type,
-            hops=found.hops,
-            weight=found.weight,
+            hops=neighbour.hops,
+            weight=neighbour.weight,
             relation=relation or edge.relations[0],
-            via=tuple(nodes[at].name for at in found.way[1:-1]),
+            via=tuple(nodes[at].name for at in neighbour.way[1:-1]),
             memory_ids=edge.memory_ids,
-            direction=self._direction(found.way[-2], found.way[-1], relation),
+            direction=self._direction(neighbour.way[-2], neighbour.way[-1], relation),
         )
 
     def path(self, one: str, other: str) -> list[Step]:
@@ -594,7 +596,7 @@ class GraphView(Struct, frozen=True, dict=True):
 
     def _rows(self, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
         wanted = [id_ for id_ in dict.fromkeys(ids) if id_]
-        rows = self.snapshot.get("memories", wanted, _SHOWN).to_pylist()
+        rows = self.snapshot.get("memories", wanted, _SHOWN_COLUMNS).to_pylist()
         return {row["id"]: row for row in rows}
 
     # --- communities ---
@@ -623,14 +625,14 @@ class GraphView(Struct, frozen=True, dict=True):
         insights: Sequence[_Insight],
     ) -> CommunityView:
         own = frozenset(members)
-        central = self._central(members)
+        central = self._central_passages(members)
         rows = self.snapshot.get("memories", central, ["id", "text", "topics"]).to_pylist()
         topics = Counter(topic for row in rows for topic in row["topics"] or ())
         drawn = max(insights, key=lambda each: len(each[2] & own), default=None)
         if drawn is not None and len(drawn[2] & own) > 1:
             memory_id, summary = drawn[0], drawn[1]
         else:
-            memory_id, summary = self._most_telling(members, rows)
+            memory_id, summary = self._best_sentence(members, rows)
         return CommunityView(
             number=number,
             size=len(members),
@@ -640,7 +642,7 @@ class GraphView(Struct, frozen=True, dict=True):
             memory_id=memory_id,
         )
 
-    def _most_telling(
+    def _best_sentence(
         self, members: Sequence[int], rows: Sequence[Mapping[str, Any]]
     ) -> tuple[str, str]:
         """The sentence of the most central passage that has two members in one, and its memory."""
@@ -651,7 +653,7 @@ class GraphView(Struct, frozen=True, dict=True):
         several = (each for each in sentences if count_names(each[1], spellings) > 1)
         return next(several, sentences[0] if sentences else ("", ""))
 
-    def _central(self, members: Sequence[int]) -> list[str]:
+    def _central_passages(self, members: Sequence[int]) -> list[str]:
         """The passages that name most of a community, weighed by how well they are connected."""
         index, weights = self.graph.index, {node: self.graph.strength(node) for node in members}
         passages = dict.fromkeys(at for node in members for at in index.holders[node])

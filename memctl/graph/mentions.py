@@ -1,4 +1,4 @@
-"""Which names stand in which passages, as one snapshot has them.
+"""Which names occur in which passages of one snapshot.
 
 Knows the columns that names come from; what they mean is decided by ``name_resolution``.
 """
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from memctl.graph.derivation import LINKS_TO, PAGE
-from memctl.graph.entity_names import WRITTEN_EXACTLY, is_everyday, name_key, parse_person
+from memctl.graph.entity_names import EXACT_TYPES, is_everyday, name_key, parse_person
 from memctl.graph.page_names import PageNames, read_pages
 from memctl.language.word_lists import word_set
 from memctl.rows.supersession import LIVE_STATUSES
@@ -95,9 +95,9 @@ def read_mentions(snapshot: Snapshot, where: Expr | None) -> Mentions:
     types = _types(snapshot)
     linked = _linked_pages(links, rows)
     titles = list(_titles(rows))
-    spotted = _names_in_texts(rows, types, titles)
-    called = _document_names(rows, links, spotted, titles)
-    passages = tuple(_passage(row, types, linked, spotted, called) for row in rows)
+    document_names = _names_in_texts(rows, types, titles)
+    called = _document_names(rows, links, document_names, titles)
+    passages = tuple(_passage(row, types, linked, document_names, called) for row in rows)
     standing = {passage.id for passage in passages}
     return Mentions(passages, types, tuple(_links(links, rows, called, standing)))
 
@@ -106,14 +106,14 @@ def _passage(
     row: Mapping[str, Any],
     types: dict[str, str],
     linked: Mapping[str, list[str]],
-    spotted: Mapping[str, tuple[str, ...]],
+    document_names: Mapping[str, tuple[str, ...]],
     called: Mapping[str, str],
 ) -> Passage:
     speaker = (row["speaker"] or "").strip()
     if speaker.casefold() in _ROLES:
         speaker = ""
     names = dict.fromkeys(row["entities"] or ())
-    names |= dict.fromkeys(spotted[row["id"]])
+    names |= dict.fromkeys(document_names[row["id"]])
     names |= dict.fromkeys(linked.get(row["id"], ()))
     if speaker:
         names[speaker] = None
@@ -168,7 +168,7 @@ def _names_in_texts(
 ) -> Mapping[str, tuple[str, ...]]:
     """The names and titles of any memory that stand in the text of each."""
     noted = (name for row in rows for name in row["entities"] or ())
-    names = (name for name in noted if types.get(name) not in WRITTEN_EXACTLY)
+    names = (name for name in noted if types.get(name) not in EXACT_TYPES)
     spotter = NameSpotter(dict.fromkeys(chain(names, (title for _, title, _ in titles))))
     return {row["id"]: tuple(spotter.names_in(row["text"] or "")) for row in rows}
 
@@ -222,7 +222,7 @@ def _linked_pages(
 def _document_names(
     rows: Sequence[Mapping[str, Any]],
     links: Sequence[tuple[str, str, tuple[str, ...]]],
-    spotted: Mapping[str, tuple[str, ...]],
+    document_names: Mapping[str, tuple[str, ...]],
     titles: Iterable[_Titles],
 ) -> dict[str, str]:
     """What each document is called: the title or file name that is a name elsewhere.
@@ -231,7 +231,7 @@ def _document_names(
     """
     linking = {source for source, _, _ in links}
     keys = {name_key(target) for _, target, _ in links}
-    naming = _documents_naming(rows, spotted)
+    naming = _documents_naming(rows, document_names)
     called: dict[str, str] = {}
     for document, title, stem in titles:
         for name in filter(None, (title, stem)):
@@ -244,12 +244,12 @@ def _document_names(
 
 
 def _documents_naming(
-    rows: Iterable[Mapping[str, Any]], spotted: Mapping[str, tuple[str, ...]]
+    rows: Iterable[Mapping[str, Any]], document_names: Mapping[str, tuple[str, ...]]
 ) -> Mapping[str, set[str]]:
     """The documents in which each name stands, by its key."""
     found: dict[str, set[str]] = defaultdict(set)
     for row in rows:
-        for name in (*(row["entities"] or ()), *spotted[row["id"]]):
+        for name in (*(row["entities"] or ()), *document_names[row["id"]]):
             found[name_key(name)].add(row["document_id"] or row["id"])
     return found
 
@@ -285,7 +285,7 @@ _SHORTEST = 3
 
 
 class NameSpotter:
-    """Finds names in texts, the longest where one stands in another.
+    """Finds names in texts; where one name contains another, the longer one.
 
     Args:
         names: The names; of those that differ in case or marks alone the first counts.

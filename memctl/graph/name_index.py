@@ -1,4 +1,4 @@
-"""Names resolved to nodes, with the passages that mention each: what graph and walks stand on."""
+"""Names resolved to nodes, with the passages that mention each; the basis of graph and walks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 NO_DECISIONS = Decisions()
 _INITIALLED = re.compile(r"(?<![\w.])[A-Z]\. ?[A-Z][\w'’-]*\w")
 _WORDS = re.compile(r"[^\W\d_][\w]*")
-_MOST_ALIASES = 30
+_MAX_ALIASES = 30
 
 
 class Node(Struct, frozen=True):
@@ -124,7 +124,7 @@ def build_index(
         mentions.by_context(), mentions.types, decisions, mentions.ambiguous_speakers()
     )
     found = _with_short_forms(mentions, resolution, decisions)
-    numbered = _Numbered(mentions, resolution, found)
+    numbered = _NodeNumbers(mentions, resolution, found)
     numbers = {id_: at for at, id_ in enumerate(passage.id for passage in mentions.passages)}
     contexts = {passage.id: passage.context for passage in mentions.passages}
     statements = (*_statements(snapshot, where), *_stated_relations(snapshot, contexts))
@@ -158,7 +158,7 @@ def with_edges(
     added: list[Fact] = []
 
     def number(name: str, type_: str) -> int:
-        """Return the number of a node, which is added where there is none."""
+        """Return the number of a node, which is added if it has none."""
         key = name_key(name)
         if not by_key.get(key):
             by_key[key] = (len(nodes),)
@@ -235,28 +235,30 @@ Named = tuple[str, str]
 # --- first and family names on their own ---------------------------------------------------------
 
 
-class _Found(Struct, frozen=True):
+class _PassageNames(Struct, frozen=True):
     """The names of every passage, with what each means in its context."""
 
     names: tuple[tuple[str, ...], ...]
     nodes: Mapping[tuple[str, str], str]
 
 
-def _with_short_forms(mentions: Mentions, resolution: Resolution, decisions: Decisions) -> _Found:
+def _with_short_forms(
+    mentions: Mentions, resolution: Resolution, decisions: Decisions
+) -> _PassageNames:
     """Add the passages that call a person by a short form that was not noted there."""
-    shorts = _Shorts(mentions, resolution, decisions)
+    shorts = _ShortForms(mentions, resolution, decisions)
     nodes = dict(resolution.nodes)
     names = []
     for passage in mentions.passages:
         own = list(passage.names)
-        for written, node in shorts.standing_in(passage):
+        for written, node in shorts.short_forms_in(passage):
             nodes[passage.context, written] = node
             own.append(written)
         names.append(tuple(dict.fromkeys(own)))
-    return _Found(tuple(names), nodes)
+    return _PassageNames(tuple(names), nodes)
 
 
-class _Shorts:
+class _ShortForms:
     """The short forms of people's and companies' names that mean one in a context."""
 
     def __init__(self, mentions: Mentions, resolution: Resolution, decisions: Decisions) -> None:
@@ -284,7 +286,7 @@ class _Shorts:
             for context, words in owners.items()
         }
 
-    def standing_in(self, passage: Passage) -> Iterator[tuple[str, str]]:
+    def short_forms_in(self, passage: Passage) -> Iterator[tuple[str, str]]:
         """Yield the short forms in a passage, as they are written, with the node of each."""
         words = self._words.get(passage.context)
         if not words:
@@ -294,7 +296,7 @@ class _Shorts:
                 yield written, words[name_key(written)]
         for written in dict.fromkeys(_WORDS.findall(passage.text)):
             node = words.get(written.casefold())
-            if node is not None and _stands_alone(written, passage.text):
+            if node is not None and _is_alone(written, passage.text):
                 yield written, node
 
 
@@ -302,7 +304,7 @@ def _is_kept_apart(word: str, nodes: Iterable[str], decisions: Decisions) -> boo
     return any(decisions.are_apart(word, node) for node in nodes)
 
 
-def _stands_alone(word: str, text: str) -> bool:
+def _is_alone(word: str, text: str) -> bool:
     """Return whether a word names a person somewhere by itself, not as part of a longer name."""
     plain = word.casefold()
     if word[0].islower():
@@ -322,10 +324,10 @@ def _follows_a_name(text: str, position: int) -> bool:
 # --- numbers -------------------------------------------------------------------------------------
 
 
-class _Numbered:
+class _NodeNumbers:
     """Nodes numbered in the order in which they are first named."""
 
-    def __init__(self, mentions: Mentions, resolution: Resolution, found: _Found) -> None:
+    def __init__(self, mentions: Mentions, resolution: Resolution, found: _PassageNames) -> None:
         self._keys = resolution.keys
         self._called = resolution.called
         self._types = mentions.types
@@ -404,7 +406,7 @@ class _Numbered:
             id=entity_id(node, type_),
             name=name,
             type=type_,
-            aliases=tuple(each for each in ranked if each != name)[:_MOST_ALIASES],
+            aliases=tuple(each for each in ranked if each != name)[:_MAX_ALIASES],
             mentions=len(self.holders[number]),
             key=key,
         )

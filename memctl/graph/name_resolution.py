@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from memctl.graph.entity_names import (
-    WRITTEN_EXACTLY,
+    EXACT_TYPES,
     Person,
     initials_of,
     is_acronym,
@@ -113,7 +113,7 @@ class _Resolver:
             if (context, name) not in self._strangers:
                 nodes[name] = self._short_for(name, everywhere, nodes, full_names) or nodes[name]
         for name in names:
-            if nodes[name] == self.keys[name] and self._is_anybody(name):
+            if nodes[name] == self.keys[name] and self._is_ambiguous(name):
                 nodes[name] = f"{nodes[name]}\0{context}"
         return nodes
 
@@ -121,7 +121,7 @@ class _Resolver:
 
     def _without_articles(self) -> dict[str, str]:
         keys = set(self.keys.values())
-        return {key: self._unless_apart(key, without_article(key)) for key in keys}
+        return {key: self._key_unless_apart(key, without_article(key)) for key in keys}
 
     def _companies(self) -> Mapping[str, frozenset[str]]:
         """The kinds that a company is known to be of, by its bare name."""
@@ -137,27 +137,27 @@ class _Resolver:
         key = self._plain[self.keys[name]]
         bare, kind = parse_company(key)
         kinds = self._kinds.get(bare)
-        if kinds is None or self._types[name] in WRITTEN_EXACTLY:
+        if kinds is None or self._types[name] in EXACT_TYPES:
             return self._without_honorific(name, key)
         if kind:
-            return self._unless_apart(key, f"{bare} {kind}")
+            return self._key_unless_apart(key, f"{bare} {kind}")
         if self._types[name] in ("person", "place") or is_given_name(key):
             return self._without_honorific(name, key)
         near = {parse_company(self._plain[self.keys[other]])[1] for other in names} - {""}
         here = near & kinds if len(kinds) > 1 else kinds
-        return self._unless_apart(key, f"{bare} {min(here)}") if len(here) == 1 else key
+        return self._key_unless_apart(key, f"{bare} {min(here)}") if len(here) == 1 else key
 
     def _without_honorific(self, name: str, key: str) -> str:
         person = self._persons[name]
         if person is None or not (person.honorific and person.given):
             return key
-        return self._unless_apart(key, key.partition(" ")[2])
+        return self._key_unless_apart(key, key.partition(" ")[2])
 
-    def _unless_apart(self, key: str, wanted: str) -> str:
-        return key if self._decisions.are_apart(key, wanted) else wanted
+    def _key_unless_apart(self, key: str, name: str) -> str:
+        return key if self._decisions.are_apart(key, name) else name
 
     def _person(self, name: str) -> Person | None:
-        if self._types[name] in WRITTEN_EXACTLY:
+        if self._types[name] in EXACT_TYPES:
             return None
         return parse_person(self.keys[name], self._types[name])
 
@@ -166,7 +166,7 @@ class _Resolver:
         person = self._persons[name]
         return len(" ".join(person.middle)) if person else 0
 
-    def _is_anybody(self, name: str) -> bool:
+    def _is_ambiguous(self, name: str) -> bool:
         """Return whether it is only a first name, which several known people have."""
         person = self._persons[name]
         if person is None or person.family or self._given[person.given] < 2:
@@ -212,7 +212,7 @@ class _Resolver:
         if by_person:
             came_to = {everywhere[other]: nodes[other] for other in names}
             meant = {came_to[node] for node in by_person}
-        if is_acronym(name) and self._types[name] not in WRITTEN_EXACTLY:
+        if is_acronym(name) and self._types[name] not in EXACT_TYPES:
             meant |= self._spelled_out(name, names, nodes)
         meant.discard(nodes[name])
         only = next(iter(meant)) if len(meant) == 1 else None
@@ -223,7 +223,7 @@ class _Resolver:
         return {
             nodes[other]
             for other in names
-            if self._types[other] not in WRITTEN_EXACTLY
+            if self._types[other] not in EXACT_TYPES
             and self._types[other] != "person"
             and self.keys[name] in initials_of(self._plain[self.keys[other]])
         }
@@ -238,11 +238,11 @@ class _Resolver:
         assert person is not None
         if person.is_full:
             return _fuller(person, node, full_names)
-        if not person.given and self._is_of_a_couple(person, names):
+        if not person.given and self._is_shared_by_couple(person, names):
             return set()
         return {full for full, other in full_names.items() if _may_be(person, other)}
 
-    def _is_of_a_couple(self, person: Person, names: Sequence[str]) -> bool:
+    def _is_shared_by_couple(self, person: Person, names: Sequence[str]) -> bool:
         """Return whether both a Mr and a Mrs of that name are there."""
         others = (self._persons[name] for name in names)
         genders = {each.gender for each in others if each and each.family == person.family}
@@ -259,10 +259,12 @@ def _fuller(person: Person, node: str, full_names: Mapping[str, Person]) -> set[
         }
     else:
         longer = {full: other for full, other in full_names.items() if other.middle}
-    return {full for full, other in longer.items() if full != node and _is_alike(person, other)}
+    return {
+        full for full, other in longer.items() if full != node and _is_same_person(person, other)
+    }
 
 
-def _is_alike(person: Person, other: Person) -> bool:
+def _is_same_person(person: Person, other: Person) -> bool:
     same = (person.given, person.family) == (other.given, other.family)
     return same and person.generation == other.generation and _middles_agree(person, other)
 
@@ -276,8 +278,8 @@ def _middles_agree(person: Person, other: Person) -> bool:
     return all(one == two or _is_initial_of(one, two) for one, two in pairs)
 
 
-def _is_initial_of(one: str, two: str) -> bool:
-    short, long = sorted((one, two), key=len)
+def _is_initial_of(one: str, initials: str) -> bool:
+    short, long = sorted((one, initials), key=len)
     return len(short) == 1 and long.startswith(short)
 
 

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("id", "root_id", "part", "title", "namespace", "source", "doc_type", "sha256",
             "summary", "links", "metadata", "created_at", "ingested_at")  # fmt: skip
-_NO_SLUG = re.compile(r"[^a-z0-9\s-]")
-_NO_WORD = re.compile(r"[^\w\s-]|_")
+_NOT_IN_SLUG = re.compile(r"[^a-z0-9\s-]")
+_NON_WORD = re.compile(r"[^\w\s-]|_")
 _SPACE = re.compile(r"\s+")
 _ALIAS_KEYS = ("aliases", "alias")
-_MOST_ALIASES = 100
-_MOST_FOLDERS = 8
+_MAX_ALIASES = 100
+_MAX_FOLDERS = 8
 """How many folders above a file a link may name."""
 _TITLE, _SLUG, _ALIAS, _FILE = range(4)
 """How a link names a document, the surest way first."""
@@ -40,7 +40,7 @@ _TITLE, _SLUG, _ALIAS, _FILE = range(4)
 def slug_of(title: str) -> str:
     """Return the slug of a title: lower case, letters of any script, hyphens for white space."""
     text = unicodedata.normalize("NFC", title).lower()
-    return _SPACE.sub("-", _NO_WORD.sub("", text).strip())
+    return _SPACE.sub("-", _NON_WORD.sub("", text).strip())
 
 
 def ascii_slug(title: str) -> str:
@@ -48,7 +48,7 @@ def ascii_slug(title: str) -> str:
 
     Of a title in another script nothing is left.
     """
-    return _SPACE.sub("-", _NO_SLUG.sub("", title.lower()).strip())
+    return _SPACE.sub("-", _NOT_IN_SLUG.sub("", title.lower()).strip())
 
 
 def link_key(name: str) -> str:
@@ -69,7 +69,7 @@ class Page(Struct, frozen=True):
     summary: str
     aliases: tuple[str, ...]
     links: tuple[str, ...]
-    """The names that it links to, as they are written there."""
+    """The names that it links to, as written."""
     parts: tuple[str, ...]
     """The ids of its parts; its own for a document of one part."""
     created_at: datetime
@@ -120,6 +120,23 @@ def read_aliases(snapshot: Snapshot, where: Expr | None) -> dict[str, tuple[str,
     return found
 
 
+def read_addresses(snapshot: Snapshot, where: Expr | None) -> dict[str, tuple[str, ...]]:
+    """Return the e-mail addresses on contact cards, by whom they are of.
+
+    Raises:
+        DamagedError: The table cannot be read.
+    """
+    has_some = both(where, col("metadata").like_glob('*"emails"*'))
+    rows = snapshot.scan("documents", has_some, ["title", "metadata"]).to_pylist()
+    found: dict[str, tuple[str, ...]] = {}
+    for row in rows:
+        addresses = json.loads(row["metadata"]).get("emails")
+        if row["title"] and isinstance(addresses, list):
+            texts = (each for each in addresses if isinstance(each, str))
+            found[row["title"]] = (*found.get(row["title"], ()), *texts)
+    return found
+
+
 class FormerTitles:
     """The titles of documents that are history, and what became of each.
 
@@ -137,8 +154,8 @@ class FormerTitles:
             if key
         }
 
-    def what_became_of(self, name: str) -> str | None:
-        """Return the id of the document that a title belongs to by now.
+    def current_document(self, name: str) -> str | None:
+        """Return the id of the document that has a title now.
 
         It is in none of the tables where the document is gone; None where no document had that
         title.
@@ -183,7 +200,7 @@ def _aliases(metadata: str) -> tuple[str, ...]:
         elif isinstance(value, list):
             found += [item for item in value if isinstance(item, str)]
     names = (name.strip() for name in found)
-    return tuple(dict.fromkeys(name for name in names if name))[:_MOST_ALIASES]
+    return tuple(dict.fromkeys(name for name in names if name))[:_MAX_ALIASES]
 
 
 class LinkTarget(Struct, frozen=True):
@@ -258,12 +275,12 @@ class PageNames:
         best = rank(ranked[0])
         return LinkTarget(ranked[0], tuple(at for at in ranked[1:] if rank(at) == best))
 
-    def near(self, name: str, most: int) -> list[str]:
+    def near(self, name: str, limit: int) -> list[str]:
         """Return a few titles that are like a name which no document has."""
         from difflib import get_close_matches
 
         titles = {link_key(page.title): page.title for page in reversed(self.pages)}
-        return [titles[key] for key in get_close_matches(link_key(name), titles, most, 0.5)]
+        return [titles[key] for key in get_close_matches(link_key(name), titles, limit, 0.5)]
 
 
 def _distance(page: Page, source: Page | None) -> int:
@@ -273,14 +290,14 @@ def _distance(page: Page, source: Page | None) -> int:
 
 
 def _keys(page: Page) -> Iterator[tuple[str, int]]:
-    yield from _some((page.title, page.title.lstrip("/")), _TITLE)
-    yield from _some(page.aliases, _ALIAS)
-    yield from _some((slug_of(alias) for alias in page.aliases), _ALIAS)
+    yield from _spellings((page.title, page.title.lstrip("/")), _TITLE)
+    yield from _spellings(page.aliases, _ALIAS)
+    yield from _spellings((slug_of(alias) for alias in page.aliases), _ALIAS)
     if page.path:
-        parts = page.path.split("/")[-_MOST_FOLDERS:]
-        yield from _some(("/".join(parts[at:]) for at in range(len(parts))), _FILE)
-        yield from _some((split_unit(page.source)[0].rpartition("/")[2],), _FILE)
+        parts = page.path.split("/")[-_MAX_FOLDERS:]
+        yield from _spellings(("/".join(parts[at:]) for at in range(len(parts))), _FILE)
+        yield from _spellings((split_unit(page.source)[0].rpartition("/")[2],), _FILE)
 
 
-def _some(names: Iterable[str], way: int) -> Iterator[tuple[str, int]]:
+def _spellings(names: Iterable[str], way: int) -> Iterator[tuple[str, int]]:
     yield from ((key, way) for name in names if (key := link_key(name)))

@@ -76,7 +76,7 @@ class ClearReport(Struct, frozen=True):
     snapshot: str
     """What brings them back; empty where they were forgotten."""
     left: tuple[str, ...] = ()
-    """Where some of it still is after it was to be forgotten."""
+    """Where some of it still is after forgetting."""
     why: str = ""
     """Why it is still there, and what to do, of all places."""
     hint: str = ""
@@ -178,9 +178,9 @@ class Home:
         return self.config.kb or self.config.default_kb if name is None else name
 
     def name_to_change(self, name: str | None) -> str:
-        """Return of which knowledge base to change what it holds; none is made for that.
+        """Return the knowledge base whose contents to change; none is created.
 
-        It is the one to write to; where none is named and that is not there, it is the only one.
+        It is the one to write to; if none is named and that does not exist, the only one.
 
         Raises:
             KnowledgeBaseNotFound: There is none, or none that need not be named.

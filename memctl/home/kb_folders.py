@@ -171,8 +171,7 @@ class KnowledgeBaseFolders:
     def names(self) -> list[str]:
         """Return the names of all knowledge bases, sorted.
 
-        Those that cannot be entered are among them, and those of which only tables or a ledger
-        are left.
+        These include folders that cannot be entered, and those with only tables or a ledger left.
         """
         if not self._folder.is_dir():
             return []
@@ -196,7 +195,7 @@ class KnowledgeBaseFolders:
         return any(_may_be(folder / mark) for mark in _MARKS)
 
     def layout(self, name: str) -> Layout:
-        """Return where a knowledge base stands on disk.
+        """Return the folder of a knowledge base.
 
         Raises:
             UsageError: No knowledge base can have that name.

@@ -6,6 +6,7 @@ import hashlib
 import logging
 import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -20,6 +21,7 @@ from memctl.links.vault_files import FIRST_BYTES, NOTE_ENDING, seal_of
 from memctl.literals import RECORD_READER
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.readers.dated_entries import with_entry_days
+from memctl.readers.file_kinds import DATABASE_START, database_logs
 from memctl.records import FileOutcome, Segment, SourceText
 from memctl.redaction import MARK, redact_name, redact_secrets, redact_with_offsets
 
@@ -52,13 +54,28 @@ def identify(source: Source) -> IdentifiedSource:
         return IdentifiedSource(source, digest, len(content), _key(source, digest))
     try:
         with open_regular(source.path) as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            digest = content_digest(source.path, file)
             status = os.fstat(file.fileno())
             copy_of = _exported_from(source.path, file)
     except OSError as error:
         raise _unreadable(source, error) from error
     key = _key(source, digest)
     return IdentifiedSource(source, digest, status.st_size, key, status.st_mtime_ns, copy_of)
+
+
+def content_digest(path: Path, file: BufferedReader) -> str:
+    """Return the SHA-256 of an open file, of a database with the logs beside it that are read.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    digest = hashlib.file_digest(file, "sha256")
+    file.seek(0)
+    if file.read(len(DATABASE_START)) == DATABASE_START:
+        for log in database_logs(path):
+            with open_regular(log) as changes:
+                digest.update(hashlib.file_digest(changes, "sha256").digest())
+    return digest.hexdigest()
 
 
 def _exported_from(path: Path, file: BinaryIO) -> str:

@@ -22,12 +22,12 @@ from memctl.records import Filters
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from memctl.models.caller_model import CallerExchange, WantedReply
+    from memctl.models.caller_model import CallerExchange, CallerRequest
     from memctl.service_factory import ServiceFactory
 
 KINDS: tuple[WorkKind, ...] = ("document", "comparison", "insight", "answer")
 _NO_FILTERS = Filters()
-_ANSWERS_LOOKED_AT = 50
+_RECENT_ANSWERS = 50
 _COLUMNS = ("id", "title", "source", "namespace", "method", "missing", "size", "created_at")
 
 
@@ -66,7 +66,7 @@ class WorkDone(Struct, frozen=True):
     accepted: int
     """How many facts, verdicts, insights or quotes were taken."""
     dropped: int
-    """How many were not, since what they quote or cite does not stand there."""
+    """How many were rejected, since what they quote or cite is not there."""
     message: str
 
 
@@ -138,12 +138,12 @@ class CallerWork(Part):
         if dry_run:
             return WorkDone(id_, kind, False, 0, 0, "the shape is right; nothing was written")
         if kind == "document":
-            return self._document_replied(id_, about, key, given)
+            return self._apply_document_reply(id_, about, key, given)
         if kind == "comparison":
-            return self._comparison_replied(id_, key, given)
+            return self._apply_comparison_reply(id_, key, given)
         if kind == "insight":
-            return self._insight_replied(id_, key, given)
-        return self._answer_replied(id_, about, given)
+            return self._apply_insight_reply(id_, key, given)
+        return self._apply_answer_reply(id_, about, given)
 
     def _open(self, kinds: Iterable[WorkKind]) -> Sequence[WorkKind]:
         """Return those of some kinds that the user may have: facts and groups are of all users."""
@@ -186,8 +186,8 @@ class CallerWork(Part):
         wanted = next(iter(exchange.wanted.values()), None)
         return _item("document", document_id, wanted) if wanted else None
 
-    def _document_replied(self, id_: str, document_id: str, key: str, given: bytes) -> WorkDone:
-        with self._with_reply(id_, key, given) as services:
+    def _apply_document_reply(self, id_: str, document_id: str, key: str, reply: bytes) -> WorkDone:
+        with self._with_reply(id_, key, reply) as services:
             try:
                 report = services.ingestor_that("wait").understand(document_id)
             except ModelUnavailable:
@@ -200,27 +200,27 @@ class CallerWork(Part):
 
     # --- comparisons and insights -----------------------------------------------------------------
 
-    def _wanted_comparisons(self) -> Sequence[WantedReply]:
+    def _wanted_comparisons(self) -> Sequence[CallerRequest]:
         if not self._kb.store.ledger.comparisons.count():
             return ()
         with self._caller_as_model({}) as (exchange, services):
             services.ingestor.compare()
         return tuple(exchange.wanted.values())
 
-    def _comparison_replied(self, id_: str, key: str, given: bytes) -> WorkDone:
-        with self._with_reply(id_, key, given) as services:
+    def _apply_comparison_reply(self, id_: str, key: str, reply: bytes) -> WorkDone:
+        with self._with_reply(id_, key, reply) as services:
             report = services.ingestor.compare()
         taken = report.updated + report.contradicted + report.restated
         return WorkDone(id_, "comparison", True, taken, report.dropped, "the facts are compared")
 
-    def _wanted_insights(self) -> Sequence[WantedReply]:
+    def _wanted_insights(self) -> Sequence[CallerRequest]:
         with self._caller_as_model({}) as (exchange, services):
             size = services.config.consolidate.batch_size
             services.consolidator(asks_model=True).ask(size)
         return tuple(exchange.wanted.values())
 
-    def _insight_replied(self, id_: str, key: str, given: bytes) -> WorkDone:
-        with self._with_reply(id_, key, given) as services:
+    def _apply_insight_reply(self, id_: str, key: str, reply: bytes) -> WorkDone:
+        with self._with_reply(id_, key, reply) as services:
             size = services.config.consolidate.batch_size
             report = services.consolidator(asks_model=True).run(batch_size=size)
         message = f"{report.waiting} groups wait" if report.waiting else "no group waits"
@@ -232,7 +232,7 @@ class CallerWork(Part):
         """Return questions whose answers were not judged, the latest first."""
         self._kb.query_log.flush()
         found: dict[str, str] = {}
-        for entry in self._kb.store.ledger.queries.recent(_ANSWERS_LOOKED_AT):
+        for entry in self._kb.store.ledger.queries.recent(_RECENT_ANSWERS):
             is_open = self._kb.query_log.is_open(entry)
             is_judged = bool(entry.feedback) or not is_open
             if entry.kind == "query" and entry.question and not is_judged and entry.query_id:
@@ -270,10 +270,10 @@ class CallerWork(Part):
             each.number: memories.get(each.memory_id).memory.text for each in found.citations
         }
 
-    def _answer_replied(self, id_: str, query_id: str, given: bytes) -> WorkDone:
+    def _apply_answer_reply(self, id_: str, query_id: str, reply: bytes) -> WorkDone:
         from memctl.understanding.model_understander import find_quote
 
-        checked = json.loads(given)
+        checked = json.loads(reply)
         question = next((text for known, text in self._questions() if known == query_id), None)
         if question is None:
             raise _work_is_gone(id_)
@@ -294,12 +294,12 @@ class CallerWork(Part):
 
     @contextmanager
     def _caller_as_model(
-        self, given: dict[str, bytes]
+        self, reply: dict[str, bytes]
     ) -> Iterator[tuple[CallerExchange, ServiceFactory]]:
         """Yield services whose model is the caller, and where its replies are kept."""
         from memctl.models.caller_model import CallerExchange
 
-        exchange = CallerExchange(given)
+        exchange = CallerExchange(reply)
         services = self._kb.services.for_caller(exchange)
         try:
             yield exchange, services
@@ -307,24 +307,24 @@ class CallerWork(Part):
             services.close()
 
     @contextmanager
-    def _with_reply(self, id_: str, key: str, given: bytes) -> Iterator[ServiceFactory]:
+    def _with_reply(self, id_: str, key: str, reply: bytes) -> Iterator[ServiceFactory]:
         """Yield services for which a reply is ready; refuse a reply that none of them asks for."""
         self._kb.begin_change()
-        with self._caller_as_model({key: given}) as (exchange, services):
+        with self._caller_as_model({key: reply}) as (exchange, services):
             yield services
         if key not in exchange.used:
             raise _work_is_gone(id_)
 
 
-def _item(kind: WorkKind, about: str, wanted: WantedReply) -> WorkItem:
+def _item(kind: WorkKind, about: str, reply: CallerRequest) -> WorkItem:
     return WorkItem(
-        f"{kind}:{about}:{wanted.id}",
+        f"{kind}:{about}:{reply.id}",
         kind,
         about,
-        wanted.prompt,
-        wanted.instructions,
-        wanted.data,
-        wanted.schema,
+        reply.prompt,
+        reply.instructions,
+        reply.data,
+        reply.schema,
     )
 
 

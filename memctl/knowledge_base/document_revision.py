@@ -94,7 +94,7 @@ def revise(kb: Resources, view: DocumentView, text: str, *, dry_run: bool) -> Re
 
 
 def _file_of(document: Document) -> Path | None:
-    """Return the file that a document was read from and still says; None where none is there.
+    """Return the file that a document was read from, if it still says the same; None if it is gone.
 
     Raises:
         VersionConflict: The file says something else by now.

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from memctl.errors import UsageError
 from memctl.identity import DEFAULT_SESSION, documents_of
-from memctl.knowledge_base.resources import Part, audited
+from memctl.knowledge_base.resources import Part, audit_as
 from memctl.literals import DocType, DocumentSort
 from memctl.plain_values import require_shallow
 from memctl.records import Filters, IngestReport, Metadata, ProgressListener, SkipListener
@@ -48,7 +48,7 @@ def _upload_metadata(user: str | None, session: str | None, now: datetime) -> di
     }
 
 
-_ADDED_UP = (
+_SUMMED_FIELDS = (
     *("ingested", "skipped", "failed", "memories", "seconds", "outcomes", "superseded", "empty"),
     *("incomplete", "dropped"),
 )
@@ -57,7 +57,7 @@ _COMPARED = ("added", "updated", "contradicted", "restated", "dropped")
 
 def _join_reports(first: IngestReport, second: IngestReport) -> IngestReport:
     """Return the report of two parts of one ingest."""
-    both = {name: getattr(first, name) + getattr(second, name) for name in _ADDED_UP}
+    both = {name: getattr(first, name) + getattr(second, name) for name in _SUMMED_FIELDS}
     compared = {
         name: getattr(first.facts, name) + getattr(second.facts, name) for name in _COMPARED
     }
@@ -86,7 +86,7 @@ class _IngestRun(Struct, frozen=True):
 class Documents(Part):
     """The documents of one knowledge base."""
 
-    @audited("ingest")
+    @audit_as("ingest")
     def ingest(
         self,
         paths: Path | str | Iterable[Path | str] = (),
@@ -233,7 +233,7 @@ class Documents(Part):
                 folders=run.folders,
             )
 
-    @audited("document reprocess")
+    @audit_as("document reprocess")
     def reprocess(
         self,
         ids: Sequence[str] = (),
@@ -289,7 +289,7 @@ class Documents(Part):
         return extract_links(self._kb.store, wanted, dry_run=dry_run)
 
     def renew_vectors(self, ids: Sequence[str] = (), *, dry_run: bool = False) -> VectorRenewal:
-        """Make the vectors of documents anew from their texts; of all where none is named.
+        """Embed the texts of documents again; of all documents if none is named.
 
         Args:
             ids: Ids of documents.
@@ -352,7 +352,7 @@ class Documents(Part):
 
         return view_document(self._kb.seen_snapshot(), id_)
 
-    @audited("document revise")
+    @audit_as("document revise")
     def revise(self, id_: str, text: str, *, dry_run: bool = False) -> RevisedDocument:
         """Write a new version of a document, and of its file where that still has its text.
 
@@ -376,7 +376,7 @@ class Documents(Part):
 
         return why_unchangeable(view)
 
-    @audited("document delete")
+    @audit_as("document delete")
     def delete(self, id_: str) -> int:
         """Delete a document and its memories; return how many memories are gone.
 
@@ -419,7 +419,7 @@ class Documents(Part):
 
 K = TypeVar("K")
 V = TypeVar("V")
-_MOST_LIMITS = 8
+_MAX_LIMITS = 8
 """What is made is kept for this many limits, such as those of different users."""
 
 
@@ -465,10 +465,10 @@ class Links:
         return known
 
 
-def _keep(kept: dict[K, V], key: K, value: V) -> V:
+def _keep(cache: dict[K, V], key: K, value: V) -> V:
     """Keep the latest values, of at most this many keys."""
-    kept.pop(key, None)
-    kept[key] = value
-    while len(kept) > _MOST_LIMITS:
-        kept.pop(next(iter(kept)))
+    cache.pop(key, None)
+    cache[key] = value
+    while len(cache) > _MAX_LIMITS:
+        cache.pop(next(iter(cache)))
     return value

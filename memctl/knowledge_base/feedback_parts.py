@@ -43,7 +43,7 @@ OUTSIDE = "outside"
 """The tag, and the key of the metadata, of what a program of the user's has said."""
 
 
-class Judged(Struct, frozen=True):
+class JudgementResult(Struct, frozen=True):
     """A judgement as it was noted, and what became of the conversation that it is of."""
 
     kbs: tuple[str, ...]
@@ -54,8 +54,8 @@ class Judged(Struct, frozen=True):
     """The record of the conversation; None where an answer is judged."""
 
 
-class Enriched(Struct, frozen=True):
-    """What programs of the user's said of a question, and what became of it."""
+class EnrichmentResult(Struct, frozen=True):
+    """What the user's own programs returned for a question, and what was done with it."""
 
     kb: str
     source: str
@@ -73,8 +73,8 @@ class Judgements(Part):
         found = self._kb.store.ledger.sessions.find_by_name(session_id)
         return any(may_see(self._kb.program_config, each.namespace) for each in found)
 
-    def judge_session(self, session_id: str, judgement: Judgement) -> Judged:
-        """Record a judgement of a conversation, with a new record of what became of it.
+    def judge_session(self, session_id: str, judgement: Judgement) -> JudgementResult:
+        """Record a judgement of a conversation, with a new record of its outcome.
 
         Raises:
             NotFoundError: There is none of that name.
@@ -88,11 +88,11 @@ class Judgements(Part):
         if not summary and session.message_count:
             summary = sessions.compress(session, keep=0, dry_run=True).summary
         record = kb.records.add(session, summary)
-        return Judged((kb.name,), made, self._apply(made), record)
+        return JudgementResult((kb.name,), made, self._apply(made), record)
 
     def judge_answer(
         self, query_id: str, judgement: Judgement, *, keeps_example: bool = True
-    ) -> Judged:
+    ) -> JudgementResult:
         """Record a judgement of the answer to a question that is logged here.
 
         Raises:
@@ -102,7 +102,7 @@ class Judgements(Part):
         if judgement.example and keeps_example:
             self._kb.begin_change()
         made = self.judge.judge_answer(query_id, judgement, keeps_example=keeps_example)
-        return Judged((self._kb.name,), made, self._apply(made))
+        return JudgementResult((self._kb.name,), made, self._apply(made))
 
     def list(
         self, since: datetime | None = None, *, session: str | None = None, limit: int | None = None
@@ -117,7 +117,7 @@ class Judgements(Part):
         return shown if limit is None else shown[:limit]
 
     def show(self, feedback_id: str) -> tuple[Feedback, Mapping[str, float]]:
-        """Return a judgement, and by how much it changed the importance of which memories.
+        """Return a judgement, and how much it changed the importance of each memory.
 
         Raises:
             NotFoundError: There is none of that id.
@@ -200,7 +200,7 @@ class Judgements(Part):
         kept = reflector.keep(found, kb.services.editor(asks_model=False), place, job)
         return replace(found, memory_id=kept.id)
 
-    def enrich(self, name: str, question: str, *, namespace: str | None = None) -> Enriched:
+    def enrich(self, name: str, question: str, *, namespace: str | None = None) -> EnrichmentResult:
         """Ask a program of the user's, and keep what it says as documents from outside.
 
         Args:
@@ -229,7 +229,7 @@ class Judgements(Part):
         reply = ask_source(name, source, question, kb.clock())
         report = self._keep_reply(reply, question, place)
         self._trust([each.document_id for each in report.outcomes], source.confidence)
-        return Enriched(kb.name, name, question, len(reply.texts), reply.bad_lines, report)
+        return EnrichmentResult(kb.name, name, question, len(reply.texts), reply.bad_lines, report)
 
     # --- inside ---
 
@@ -248,8 +248,8 @@ class Judgements(Part):
             kb.conversations.clean,
         )
 
-    def _apply(self, made: Feedback) -> int:
-        return len(self._kb.store.ledger.feedback_effects.of(made.feedback_id))
+    def _apply(self, feedback: Feedback) -> int:
+        return len(self._kb.store.ledger.feedback_effects.of(feedback.feedback_id))
 
     def _is_shown(self, namespace: str) -> bool:
         is_private = namespace in self._kb.settings.private_namespaces
@@ -358,7 +358,9 @@ class Prompts(Part):
         return own if own in places or not places else places[0]
 
 
-def judge_in(parts: Sequence[Judgements], latest: str, target: str, judgement: Judgement) -> Judged:
+def judge_in(
+    parts: Sequence[Judgements], latest: str, target: str, judgement: Judgement
+) -> JudgementResult:
     """Record a judgement of an answer or a conversation, in whichever knowledge base has it.
 
     Args:

@@ -135,7 +135,7 @@ def _disk_bytes(folder: Path) -> int:
     return ledger + sum(map(table_storage(folder).size, TABLES))
 
 
-_MOST_UNANSWERED = 20
+_MAX_UNANSWERED = 20
 
 
 class QueryCounts(Struct, frozen=True):
@@ -240,7 +240,7 @@ def _largest_first(groups: Iterable[QueryCounts]) -> list[QueryCounts]:
     return sorted(groups, key=lambda group: (-group.queries, group.label))
 
 
-_NOTED = {"fusion": "fusion", "reranker": "reranker", "user": "user_id"}
+_DETAIL_FIELDS = {"fusion": "fusion", "reranker": "reranker", "user": "user_id"}
 """Where the detail of a question has what it can be split by."""
 
 
@@ -255,7 +255,7 @@ def _label(
             return entry.mode
         if by == "kb":
             return kb
-        return getattr(details.get(entry.query_id), _NOTED[by], None) or "none"
+        return getattr(details.get(entry.query_id), _DETAIL_FIELDS[by], None) or "none"
 
     return label
 
@@ -314,7 +314,7 @@ def _most_unanswered(entries: Iterable[QueryEntry]) -> tuple[Unanswered, ...]:
             latest.setdefault(key, entry)
     return tuple(
         Unanswered(latest[key].question, number, latest[key].at)
-        for key, number in times.most_common(_MOST_UNANSWERED)
+        for key, number in times.most_common(_MAX_UNANSWERED)
     )
 
 

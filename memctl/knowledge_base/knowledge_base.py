@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 from memctl.errors import NotFoundError, UsageError
 from memctl.knowledge_base.caller_work import CallerWork
 from memctl.knowledge_base.documents import Documents, Links
-from memctl.knowledge_base.feedback_parts import Judged, Judgements, Prompts, judge_in
+from memctl.knowledge_base.feedback_parts import JudgementResult, Judgements, Prompts, judge_in
 from memctl.knowledge_base.maintenance import (
     Erasure,
     Jobs,
@@ -242,7 +242,7 @@ class KnowledgeBases(Sequence[KnowledgeBase]):
         for member in self._members:
             member.close()
 
-    def judge(self, target: str, judgement: Judgement) -> Judged:
+    def judge(self, target: str, judgement: Judgement) -> JudgementResult:
         """Record a judgement of an answer or a conversation.
 
         Args:

@@ -19,7 +19,7 @@ from memctl.kb_settings import (
     save_settings,
 )
 from memctl.knowledge_base.memories import NameGraph
-from memctl.knowledge_base.resources import Part, audited
+from memctl.knowledge_base.resources import Part, audit_as
 from memctl.knowledge_base.skills import SkillGraph
 from memctl.paths import display_path
 from memctl.records import Filters, ProgressListener
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from memctl.store.ledger.content_tables import ContentOwner
     from memctl.store.ledger.version_repositories import SnapshotEntry
     from memctl.store.ledger.work_repositories import Job
-    from memctl.store.snapshots import LeftOut, NamedSnapshot, Restored
+    from memctl.store.snapshots import ForgottenSince, NamedSnapshot, RestoreResult
     from memctl.store.snapshots import Snapshots as StoredSnapshots
     from memctl.store.sql import NamespaceScope
     from memctl.store.tables.snapshot import Snapshot
@@ -57,9 +57,9 @@ if TYPE_CHECKING:
 
 
 class Jobs(Part):
-    """What a knowledge base has done by itself."""
+    """The jobs that a knowledge base has run automatically."""
 
-    @audited("job undo")
+    @audit_as("job undo")
     def undo(
         self, number: int | None = None, *, again: bool = False, dry_run: bool = False
     ) -> UndoReport:
@@ -84,7 +84,7 @@ class Jobs(Part):
             number = max(self._undoable(), default=None)
         return self._undo(number, again=again, dry_run=dry_run)
 
-    @audited("job undo")
+    @audit_as("job undo")
     def undo_night(
         self, number: int | None = None, *, again: bool = False, dry_run: bool = False
     ) -> Sequence[UndoReport]:
@@ -107,7 +107,7 @@ class Jobs(Part):
         night = self._jobs.of_night(number, self._of_skills())
         taken_back = night if dry_run else ()
         return [
-            self._undo(each, again=again, dry_run=dry_run, taken_back=taken_back) for each in night
+            self._undo(each, again=again, dry_run=dry_run, job_ids=taken_back) for each in night
         ]
 
     def _undo(
@@ -116,7 +116,7 @@ class Jobs(Part):
         *,
         again: bool,
         dry_run: bool,
-        taken_back: Collection[int] = (),
+        job_ids: Collection[int] = (),
     ) -> UndoReport:
         """Take one job back by what it has changed: skills, pages, or rows of the tables."""
         ledger = self._kb.store.ledger
@@ -128,7 +128,7 @@ class Jobs(Part):
             pages = [each.id for each in changes if each.table == "documents"]
             if pages:
                 return self._undo_pages(job, pages, dry_run=dry_run)
-        return self._jobs.undo(number, again=again, dry_run=dry_run, taken_back=taken_back)
+        return self._jobs.undo(number, again=again, dry_run=dry_run, taken_back=job_ids)
 
     @property
     def _jobs(self) -> UndoableJobs:
@@ -200,7 +200,7 @@ class Jobs(Part):
 class Snapshots(Part):
     """The named snapshots of a knowledge base."""
 
-    @audited("snapshot create")
+    @audit_as("snapshot create")
     def create(self, name: str) -> NamedSnapshot:
         """Name the current state, to go back to it; copies nothing and does not wait.
 
@@ -224,8 +224,8 @@ class Snapshots(Part):
         """
         return self._stored_snapshots.get(name)
 
-    @audited("snapshot restore")
-    def restore(self, name: str) -> Restored:
+    @audit_as("snapshot restore")
+    def restore(self, name: str) -> RestoreResult:
         """Go back to a snapshot; the state until now becomes a snapshot first.
 
         What has been forgotten since stays forgotten.
@@ -251,7 +251,7 @@ class Snapshots(Part):
 
     def _erase_forgotten(
         self, transaction: Transaction, now: Snapshot, snapshot: SnapshotEntry
-    ) -> LeftOut:
+    ) -> ForgottenSince:
         from memctl.forget.forgetter import erase_forgotten
         from memctl.store.store import DIMENSION, EMBEDDER
 
@@ -266,7 +266,7 @@ class Snapshots(Part):
         forgotten = kb.store.ledger.forgotten
         return erase_forgotten(transaction, now, forgotten, None if is_same else embedder)
 
-    @audited("snapshot delete")
+    @audit_as("snapshot delete")
     def delete(self, name: str) -> int:
         """Delete a snapshot; return how many bytes that freed at once, upkeep frees the rest.
 
@@ -294,7 +294,7 @@ class Snapshots(Part):
 class Vectors(Part):
     """The vectors of a knowledge base and the embedder that they are from."""
 
-    @audited("reembed")
+    @audit_as("reembed")
     def reembed(
         self, embedder: str, *, progress: ProgressListener | None = None
     ) -> ReembedReport | None:
@@ -321,7 +321,7 @@ class Vectors(Part):
         wanted = resolve_embedder(self._kb.services.for_private.config, embedder)
         return self._reembed(wanted.id, wanted.dimension, progress)
 
-    @audited("reembed")
+    @audit_as("reembed")
     def restore_former(self, *, progress: ProgressListener | None = None) -> ReembedReport | None:
         """Give every memory its former vector back; only newer memories are embedded.
 
@@ -352,7 +352,7 @@ class Vectors(Part):
             return drop_vector_caches(self._kb.layout.folder)
 
     def _reembed(
-        self, wanted: str, dimension: int, progress: ProgressListener | None
+        self, model: str, dimension: int, progress: ProgressListener | None
     ) -> ReembedReport | None:
         from memctl.memories.reembedding import EmbedderTarget, reembed
 
@@ -360,13 +360,13 @@ class Vectors(Part):
         kb.begin_change()
         current = store.embedder or kb.settings.embedder
         report = None
-        if (current, store.dimension) != (wanted, dimension):
+        if (current, store.dimension) != (model, dimension):
             providers = kb.services.for_private.providers
             target = EmbedderTarget(
-                wanted, dimension, lambda: providers.embedder(wanted, dimension, kb.name)
+                model, dimension, lambda: providers.embedder(model, dimension, kb.name)
             )
             report = reembed(store, current, target, progress)
-        kb.settings = follow_embedder(kb.layout.settings, kb.settings, wanted, dimension)
+        kb.settings = follow_embedder(kb.layout.settings, kb.settings, model, dimension)
         return report
 
 
@@ -499,7 +499,7 @@ class Transfer(Part):
         filters = Filters(namespaces=tuple(namespaces))
         return NamespaceScope(self._kb.readable(filters), self._kb.program_config.user)
 
-    @audited("import")
+    @audit_as("import")
     def import_from(
         self, source: Path | BinaryIO, *, progress: ProgressListener | None = None
     ) -> int:
@@ -545,7 +545,7 @@ class Transfer(Part):
 class Erasure(Part):
     """Removes things from a knowledge base for good."""
 
-    @audited("forget")
+    @audit_as("forget")
     def forget(
         self, selection: Selection | None = None, *, snapshots: bool = False, dry_run: bool = False
     ) -> ForgetReport:
@@ -575,9 +575,11 @@ class Erasure(Part):
         kb.queries.drop_caches()
         forgetter = kb.forgetter if selection is None else self._forgetter(selection)
         if dry_run and selection is not None:
-            return replace(
-                forgetter.preview(selection), joined=tuple(self._joined_names(selection))
-            )
+            report = forgetter.preview(selection)
+            others = self._joined_names(selection)
+            going = self._documents_naming(selection.entities) if selection.whole else ()
+            named = (id_ for id_ in self._documents_naming(others) if id_ not in going)
+            return replace(report, joined=tuple(others), joined_documents=tuple(named))
         with_snapshots = snapshots and bool(Snapshots(kb).list())
         if selection is None and not forgetter.pending() and not with_snapshots:
             raise UsageError("forget what?", "say --document ID, --memory ID, --entity NAME, ...")
@@ -588,23 +590,29 @@ class Erasure(Part):
                 selection.before,
                 forgetter.sees,
             )
-        joined = self._joined_names(selection) if selection is not None else ()
+        others = self._joined_names(selection) if selection is not None else ()
         report = forgetter.run(selection, snapshots=snapshots)
         if selection is not None and selection.before is not None:
             kb.folding.recover_lost()
-        return replace(report, joined=tuple(filter(self._has_name, joined)))
+        joined = tuple(filter(self._has_name, others))
+        documents = self._documents_naming(joined)
+        return replace(report, joined=joined, joined_documents=tuple(documents))
 
     def _joined_names(self, selection: Selection) -> Sequence[str]:
         """Return the other names, and addresses, that the graph takes for those of a selection."""
         given = [name.casefold() for name in selection.entities]
         if not given:
             return ()
-        view, found = NameGraph(self._kb).view(), dict[str, str]()
+        graph, found = NameGraph(self._kb), dict[str, str]()
+        view = graph.view()
         for name in selection.entities:
             with suppress(NotFoundError):
                 for node in view.find(name):
                     for other in (node.name, *node.aliases):
                         found.setdefault(other.casefold(), other)
+        for title, addresses in graph.addresses().items():
+            if title.casefold() in (*found, *given):
+                found |= {each.casefold(): each for each in addresses}
         return [
             name
             for folded, name in found.items()
@@ -614,14 +622,21 @@ class Erasure(Part):
 
     def _has_name(self, name: str) -> bool:
         """Return whether there is something to forget by a name."""
+        return self._preview_of_names([name]) is not None
+
+    def _documents_naming(self, names: Sequence[str]) -> Sequence[str]:
+        """Return the documents that have one of some names."""
+        found = self._preview_of_names(names) if names else None
+        return found.redacted if found else ()
+
+    def _preview_of_names(self, names: Sequence[str]) -> ForgetReport | None:
+        """Return what would go with some names; None if nothing has them."""
         from memctl.forget import Selection
 
-        selection = Selection(entities=(name,))
-        try:
-            self._forgetter(selection).preview(selection)
-        except NotFoundError:
-            return False
-        return True
+        selection = Selection(entities=tuple(names))
+        with suppress(NotFoundError):
+            return self._forgetter(selection).preview(selection)
+        return None
 
     def _forgetter(self, selection: Selection) -> Forgetter:
         """Return what forgets a selection: of an id all that may be seen, else what is read."""
@@ -643,7 +658,7 @@ class Erasure(Part):
         counts |= count_content(kb.store.ledger, owner)
         return {name: number for name, number in counts.items() if number}
 
-    @audited("clear")
+    @audit_as("clear")
     def clear(self, owner: ContentOwner) -> Mapping[str, int]:
         """Delete everything of an owner; return how much that was, as ``owned`` does.
 
@@ -663,7 +678,7 @@ class Erasure(Part):
         kb.services.editor().clear(owner)
         return found
 
-    @audited("forget")
+    @audit_as("forget")
     def complete(self) -> ForgetReport | None:
         """Complete an interrupted forget; every change does so before its own.
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import asdict, replace
 
 from memctl.errors import AccessRefused, KnowledgeBaseUnavailable, LockedError, UsageError
-from memctl.identity import conversations_of, kept_by
-from memctl.ids import keeper_of
-from memctl.knowledge_base.resources import Part, audited
+from memctl.identity import conversations_of, private_namespace
+from memctl.ids import private_agent
+from memctl.knowledge_base.resources import Part, audit_as
 from memctl.literals import LEARNING, STATED, InsightKind, MemoryKind, Sort, SourceType
 from memctl.plain_values import require_shallow
 from memctl.records import ConsolidationReport, Filters, Memory, Metadata, ProgressListener
@@ -46,7 +46,7 @@ def _kept_namespace(config: Config, named: str | None, metadata: Metadata | None
             "no agent is named who could keep it to itself",
             "name one with MEMCTL_AGENT, or over HTTP with X-Memctl-Agent",
         )
-    kept = kept_by(config.namespaces, config.agent, config.user)
+    kept = private_namespace(config.namespaces, config.agent, config.user)
     if named not in (None, kept):
         raise UsageError(f"what is private is kept in {kept!r}", "leave the namespace out")
     return kept
@@ -55,7 +55,7 @@ def _kept_namespace(config: Config, named: str | None, metadata: Metadata | None
 class Memories(Part):
     """The memories of one knowledge base."""
 
-    @audited("memory add")
+    @audit_as("memory add")
     def add(
         self,
         text: str,
@@ -140,7 +140,7 @@ class Memories(Part):
     def _add(self, statement: Statement) -> Memory:
         """Remember a statement; a learning that is known already is confirmed."""
         began = self._kb.clock()
-        if keeper_of(statement.namespace) is not None:
+        if private_agent(statement.namespace) is not None:
             self._kb.services.editor().add(statement, dry_run=True)  # before any setting changes
             self._kb.make_private(statement.namespace)
         memory = self._kb.services.editor().add(statement)
@@ -161,7 +161,7 @@ class Memories(Part):
         snapshot = self._kb.seen_snapshot()
         return [resolve(snapshot, "memories", each) for each in ids]
 
-    @audited("memory edit")
+    @audit_as("memory edit")
     def edit(
         self,
         id_: str,
@@ -198,7 +198,7 @@ class Memories(Part):
         edit = Edit(text, type_, None if tags is None else tuple(tags), importance, editor)
         return self._kb.services.editor().edit(memory.id, edit, dry_run=dry_run)
 
-    @audited("memory delete")
+    @audit_as("memory delete")
     def delete(self, id_: str) -> int:
         """Delete a memory, its versions and what rests on it; return how many memories are gone.
 
@@ -254,7 +254,7 @@ class Memories(Part):
         known = [each for each in found if user is None or each.user == user]
         return known[:limit]
 
-    @audited("memory restore")
+    @audit_as("memory restore")
     def restore(self, id_: str) -> Memory:
         """Bring back a memory that was archived; return it.
 
@@ -275,9 +275,9 @@ class Memories(Part):
             restore_memories(transaction, [memory.id], now)
         return replace(memory, archived_at=None, last_accessed_at=now)
 
-    @audited("memory confirm")
+    @audit_as("memory confirm")
     def confirm(self, id_: str, source: str | None = None) -> int:
-        """Record that a learning was found to be so again; return how often it was confirmed.
+        """Record that a learning was confirmed; return how often it has been.
 
         One that was archived comes back.
 
@@ -470,6 +470,14 @@ class NameGraph(Part):
             ),
         )
         return self._with_skills(view) if kb.store.ledger.skills.count() else view
+
+    def addresses(self) -> Mapping[str, Sequence[str]]:
+        """Return the e-mail addresses on contact cards, by whom they are of."""
+        from memctl.graph.page_names import read_addresses
+        from memctl.store.tables.filter_expressions import document_filter
+
+        kb = self._kb
+        return read_addresses(kb.snapshot(), document_filter(kb.readable(_NO_FILTERS)))
 
     def _word_embedder(self) -> Embedder:
         """Return what compares words; only the built-in model is ever loaded."""

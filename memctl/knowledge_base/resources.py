@@ -23,7 +23,7 @@ from memctl.errors import (
 )
 from memctl.files import clear_temporaries
 from memctl.identity import DEFAULT_NAMESPACE, may_see, require_seen, within_reach
-from memctl.ids import keeper_of
+from memctl.ids import private_agent
 from memctl.kb_settings import (
     KnowledgeBaseSettings,
     Layout,
@@ -169,12 +169,12 @@ class Resources:
         from memctl.store.tables.snapshot import ScopedSnapshot
 
         snapshot = self.snapshot()
-        hidden = self._hidden_in(snapshot)
+        hidden = self._hidden_namespaces(snapshot)
         if self.program_config.user is None and not hidden:
             return snapshot
         return ScopedSnapshot(snapshot, hidden)
 
-    def _hidden_in(self, snapshot: Snapshot) -> set[str]:
+    def _hidden_namespaces(self, snapshot: Snapshot) -> set[str]:
         """Return the namespaces that are another user's or agent's."""
         from memctl.store.tables.snapshot import namespaces_of
 
@@ -296,7 +296,7 @@ class Resources:
             LockedError: Another process keeps changing the settings.
             DiskRefused: They cannot be written.
         """
-        if keeper_of(namespace) is None or namespace in self.settings.private_namespaces:
+        if private_agent(namespace) is None or namespace in self.settings.private_namespaces:
             return
         path = self.layout.settings
         with settings_lock(path):
@@ -401,12 +401,12 @@ class Resources:
 
     def forgetter_of(self, sees: Callable[[str], bool]) -> Forgetter:
         """Return what removes things for good, where a user is named, of some namespaces alone."""
-        from memctl.forget import Forgetter, Reach
+        from memctl.forget import ForgetScope, Forgetter
 
         config, owner = self.program_config, self.program_config.user
-        if owner is None and self._hidden_in(self.store.snapshot()):
+        if owner is None and self._hidden_namespaces(self.store.snapshot()):
             owner = config.agent
-        reach = None if owner is None else Reach(owner, sees)
+        reach = None if owner is None else ForgetScope(owner, sees)
         return Forgetter(self.layout, self.store, lambda: self.services.embedder, self.clock, reach)
 
     def require_sole(self, what: str) -> None:
@@ -466,7 +466,7 @@ class Part:
     def _namespace_to_write(
         self, named: str | None, own: Callable[[NamespaceSettings, str | None], str]
     ) -> str:
-        """Return the namespace that something goes to.
+        """Return the namespace to write to.
 
         Args:
             named: The one that the caller names.
@@ -485,7 +485,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-def audited(
+def audit_as(
     action: str,
 ) -> Callable[[Callable[Concatenate[Any, _P], _R]], Callable[Concatenate[Any, _P], _R]]:
     """Have the audit trail call by a name what a method of a part writes."""

@@ -26,7 +26,7 @@ from memctl.identity import (
     may_see,
     require_seen,
 )
-from memctl.knowledge_base.resources import Part, audited
+from memctl.knowledge_base.resources import Part, audit_as
 from memctl.records import Filters
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from memctl.records import IngestReport, ProgressListener
     from memctl.sessions.compression import Compression, Compressor
     from memctl.sessions.conversations import Message
-    from memctl.sessions.folding import Folded
+    from memctl.sessions.folding import FoldedTurns
     from memctl.sessions.recall import ConversationRecall, Recall
     from memctl.store.ledger.session_repositories import Profile, Session, Turn
 
@@ -234,7 +234,7 @@ class Sessions(Part):
             self._over(closed)
         return made
 
-    @audited("session import")
+    @audit_as("session import")
     def import_files(
         self,
         paths: Iterable[Path],
@@ -291,7 +291,7 @@ class Sessions(Part):
         kb.folding.change(lines.changed, kb.clock())
         return lines.extend_report(report, kb.folding.fold(progress=progress))
 
-    @audited("forget")
+    @audit_as("forget")
     def forget(self, session: Session, *, dry_run: bool = False) -> ForgetReport:
         """Remove a conversation for good; see ``Erasure.forget``.
 
@@ -341,9 +341,9 @@ class Sessions(Part):
             (turn,) = self.say(session, message)
         except (KnowledgeBaseUnavailable, LockedError, DamagedError) as error:
             return {"error": f"Failed to store memory: {error}"}
-        return self.kept(turn)
+        return self.captured(turn)
 
-    def kept(self, turn: Turn) -> Mapping[str, Any]:
+    def captured(self, turn: Turn) -> Mapping[str, Any]:
         """Return what of a turn is kept because its user asked for it; see ``process``."""
         kept = self._kb.folding.kept_statement(turn)
         if kept is None:
@@ -451,10 +451,10 @@ class Sessions(Part):
 
         note_injected(self._kb.store.ledger, text, self._kb.clock())
 
-    @audited("session fold")
+    @audit_as("session fold")
     def fold(
         self, session: Session | None = None, *, progress: ProgressListener | None = None
-    ) -> Folded:
+    ) -> FoldedTurns:
         """Take over into the tables what was said and is not there yet.
 
         Raises:
@@ -485,7 +485,7 @@ class Sessions(Part):
             if not settings.enabled:
                 continue
             tokens, messages = settings.threshold_tokens, settings.recent_messages_to_keep
-            long = sessions.longer_than(agent, tokens, messages)
+            long = sessions.unsummarised_longer_than(agent, tokens, messages)
             if session is not None:
                 key = (session.namespace, session.session_id)
                 long = [each for each in long if (each.namespace, each.session_id) == key]

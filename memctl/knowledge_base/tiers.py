@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from memctl.tiers.router import TierHit
 
 
-def _pool_hit(kb: str, found: TierHit, pool: Pool, key: str) -> Hit:
+def _pool_hit(kb: str, hit: TierHit, pool: Pool, key: str) -> Hit:
     return Hit(
-        rank=found.rank,
-        score=found.score,
+        rank=hit.rank,
+        score=hit.score,
         kb=kb,
         memory_id="",
         document_id=None,
         external_id=None,
         source=f"pool {pool.pool_id}, key {key}",
         title=pool.name,
-        text=found.text,
+        text=hit.text,
         start=None,
         end=None,
         page=None,
@@ -59,8 +59,8 @@ def _pool_hit(kb: str, found: TierHit, pool: Pool, key: str) -> Hit:
         source_ids=(),
         importance=0.0,
         created_at=pool.updated_at,
-        legs={"vector": found.score},
-        similarity=found.score,
+        legs={"vector": hit.score},
+        similarity=hit.score,
         agent_id=pool.owner,
     )
 
@@ -338,7 +338,7 @@ class SharedPools(Part):
 
 def _as_text(pool: Pool, data: dict[str, Any]) -> str:
     """Return what a pool holds as a document: a section for each step, a line for each value."""
-    from memctl.pools.pool_values import leaves
+    from memctl.pools.pool_values import leaf_values
 
     title = f"Run {pool.run_id}: {pool.name}" if pool.run_id else pool.name
     parts = [f"# {title}"]
@@ -346,7 +346,7 @@ def _as_text(pool: Pool, data: dict[str, Any]) -> str:
         parts.append(f"## {step}")
         parts += [
             f"{path}: {_shown_value(leaf)}" if path else _shown_value(leaf)
-            for path, leaf in leaves(value)
+            for path, leaf in leaf_values(value)
         ]
     return "\n\n".join(parts) + "\n"
 

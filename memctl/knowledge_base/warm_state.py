@@ -42,7 +42,7 @@ class WarmState:
         from memctl.store.store import Store
 
         known = self._stores.get(folder)
-        if known is None or not _is_as_opened(known):
+        if known is None or not _is_current(known):
             self._stores.pop(folder, None)  # its readers may go on
             known = self._stores[folder] = Store.open(folder, clock=clock, wait=wait)
         known.wait_seconds = wait
@@ -68,7 +68,7 @@ class WarmState:
         self._stores.clear()
 
 
-def _is_as_opened(store: Store) -> bool:
+def _is_current(store: Store) -> bool:
     """Return whether a store would be opened just as it was."""
     from memctl.store.store import LEDGER_FILE
 

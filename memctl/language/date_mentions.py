@@ -156,21 +156,21 @@ class DateSpan(Struct, frozen=True):
 
 
 def date_spans(
-    text: str, said: datetime | None = None, *, is_day_first: bool | None = None
+    text: str, written_on: datetime | None = None, *, is_day_first: bool | None = None
 ) -> list[DateSpan]:
     """Return the dates in a text.
 
     Args:
         text: May hold dates.
-        said: When it was written or said, if that is known.
+        written_on: When it was written or said, if that is known.
         is_day_first: Whether the day is before the month in days with slashes; by default the text
             tells, see ``is_day_before_month``.
     """
     if is_day_first is None and "/" in text:
         is_day_first = is_day_before_month(text)
-    if said is not None and _may_be_relative(text.lower()):
-        return list(_spans(_pattern().finditer(text), said.date(), is_day_first))
-    return list(_spans(_near_digits(text), said.date() if said else None, is_day_first))
+    if written_on is not None and _may_be_relative(text.lower()):
+        return list(_spans(_pattern().finditer(text), written_on.date(), is_day_first))
+    return list(_spans(_near_digits(text), written_on.date() if written_on else None, is_day_first))
 
 
 def is_day_before_month(text: str) -> bool | None:
@@ -180,7 +180,7 @@ def is_day_before_month(text: str) -> bool | None:
     """
     orders = {
         first > second
-        for first, second in (map(int, found) for found in _SLASHED.findall(text))
+        for first, second in (map(int, groups) for groups in _SLASHED.findall(text))
         if first <= _MONTHS < second or second <= _MONTHS < first
     }
     return orders.pop() if len(orders) == 1 else None
@@ -193,7 +193,7 @@ def leading_day(text: str) -> datetime | None:
     ``2026-06-11 Halle`` and ``Fri 19 December 2025: last day``, not ``Move on 4 July 2026``.
     """
     before, version = _ENTRY_START.match(text), _VERSION.match(text)
-    begins = {found.end() for found in (before, version) if found}
+    begins = {groups.end() for groups in (before, version) if groups}
     if before and before["weekday"] and before["weekday"].lower() not in WEEKDAYS:
         begins = {before.start("weekday")}  # a word that may be the month
     for span in date_spans(text[:_LONGEST_DAY]):
@@ -261,15 +261,15 @@ def _near_digits(text: str) -> Iterator[re.Match[str]]:
         if digits.start() < position or not _may_be_in_date(text, digits):
             continue
         while start <= digits.start():
-            found = _pattern().search(text, start, end)
-            if found is None or found.start() > digits.start():
+            groups = _pattern().search(text, start, end)
+            if groups is None or groups.start() > digits.start():
                 break
-            yield found
-            start = position = found.end()
+            yield groups
+            start = position = groups.end()
 
 
 def _spans(
-    matches: Iterable[re.Match[str]], said: date | None, is_day_first: bool | None
+    matches: Iterable[re.Match[str]], written_on: date | None, is_day_first: bool | None
 ) -> Iterator[DateSpan]:
     for match in matches:
         if match["us_month"] == "may":
@@ -277,7 +277,7 @@ def _spans(
         if match["first_day"]:
             yield from _ends(match)
             continue
-        iso = _resolve(match, said, is_day_first)
+        iso = _resolve(match, written_on, is_day_first)
         if iso:
             start = match.start("bare_year") if match["bare_year"] else match.start()
             yield DateSpan(start, match.end(), iso)
@@ -294,13 +294,15 @@ def _ends(match: re.Match[str]) -> Iterator[DateSpan]:
             yield DateSpan(*place, iso)
 
 
-def _resolve(match: re.Match[str], said: date | None, is_day_first: bool | None) -> str:
-    found = {name: value for name, value in match.groupdict().items() if value}
-    return _absolute(found, said, is_day_first) or (_relative(found, said) if said else "")
+def _resolve(match: re.Match[str], written_on: date | None, is_day_first: bool | None) -> str:
+    groups = {name: value for name, value in match.groupdict().items() if value}
+    return _absolute(groups, written_on, is_day_first) or (
+        _relative(groups, written_on) if written_on else ""
+    )
 
 
-def _absolute(found: dict[str, str], said: date | None, is_day_first: bool | None) -> str:
-    match found:
+def _absolute(groups: dict[str, str], written_on: date | None, is_day_first: bool | None) -> str:
+    match groups:
         case {"iso": written}:
             return _day(written[:4], written[5:7], written[8:])
         case {"iso_month": written}:
@@ -318,7 +320,7 @@ def _absolute(found: dict[str, str], said: date | None, is_day_first: bool | Non
         case {"only_month": month, "only_year": year}:
             return f"{year}-{MONTHS[month.lower()]:02}"
         case {"quarter_year": year}:
-            return f"{year}-Q{found.get('quarter') or _QUARTERS[found['quarter_name'].lower()]}"
+            return f"{year}-Q{groups.get('quarter') or _QUARTERS[groups['quarter_name'].lower()]}"
         case {"year_quarter": written}:
             return f"{written[:4]}-Q{written[-1]}"
         case {"iso_week": written}:
@@ -326,17 +328,17 @@ def _absolute(found: dict[str, str], said: date | None, is_day_first: bool | Non
         case {"week": number, "week_year": year}:
             return _week(year, number)
         case {"cjk_year": year}:
-            return _chinese(year, found.get("cjk_month"), found.get("cjk_day"))
-    return _named_month(found, said)
+            return _chinese(year, groups.get("cjk_month"), groups.get("cjk_day"))
+    return _named_month(groups, written_on)
 
 
-def _named_month(found: dict[str, str], said: date | None) -> str:
-    day = found.get("day") or found.get("us_day")
+def _named_month(groups: dict[str, str], written_on: date | None) -> str:
+    day = groups.get("day") or groups.get("us_day")
     if not day:
         return ""
-    month = str(MONTHS[(found.get("month") or found["us_month"]).lower()])
-    year = found.get("year") or found.get("us_year")
-    return _day(year, month, day) if year else _nearest(int(month), int(day), said)
+    month = str(MONTHS[(groups.get("month") or groups["us_month"]).lower()])
+    year = groups.get("year") or groups.get("us_year")
+    return _day(year, month, day) if year else _nearest(int(month), int(day), written_on)
 
 
 def _day(year: str, month: str, day: str) -> str:
@@ -369,65 +371,65 @@ def _chinese(year: str, month: str | None, day: str | None) -> str:
     return whole if day else whole[:7]
 
 
-def _nearest(month: int, day: int, said: date | None) -> str:
+def _nearest(month: int, day: int, written_on: date | None) -> str:
     """The occurrence of a yearly day that is less than half a year from when it was said."""
-    if said is None:
+    if written_on is None:
         return ""
-    for year in (said.year - 1, said.year, said.year + 1):
+    for year in (written_on.year - 1, written_on.year, written_on.year + 1):
         written = _day(str(year), str(month), str(day))
-        if written and abs((date.fromisoformat(written) - said).days) < _HALF_YEAR:
+        if written and abs((date.fromisoformat(written) - written_on).days) < _HALF_YEAR:
             return written
     return ""
 
 
-def _relative(found: dict[str, str], said: date) -> str:
+def _relative(groups: dict[str, str], written_on: date) -> str:
     try:
-        match found:
+        match groups:
             case {"relative": name}:
-                return _shift(said, _RELATIVE[" ".join(name.lower().split())])
+                return _shift(written_on, _RELATIVE[" ".join(name.lower().split())])
             case {"day_word": name}:
-                return _shift(said, _DAYS_BY_WORD[" ".join(name.lower().split())])
+                return _shift(written_on, _DAYS_BY_WORD[" ".join(name.lower().split())])
             case {"before_weekday": which, "weekday": name}:
-                return _weekday_by_words(which.lower() in _LAST_BEFORE, name, said)
+                return _weekday_by_words(which.lower() in _LAST_BEFORE, name, written_on)
             case {"after_weekday": which, "weekday_first": name}:
-                return _weekday_by_words(which.lower() in _LAST_AFTER, name, said)
+                return _weekday_by_words(which.lower() in _LAST_AFTER, name, written_on)
             case {"in_days": days}:
-                return _shift(said, int(days))
+                return _shift(written_on, int(days))
             case {"days_ago": days}:
-                return _shift(said, -int(days))
+                return _shift(written_on, -int(days))
             case {"which": which, "unit": unit}:
-                return _unit(which.lower(), unit.lower(), said)
+                return _unit(which.lower(), unit.lower(), written_on)
     except OverflowError:
         pass
     return ""
 
 
-def _shift(said: date, days: int) -> str:
-    return (said + timedelta(days)).isoformat()
+def _shift(written_on: date, days: int) -> str:
+    return (written_on + timedelta(days)).isoformat()
 
 
-def _unit(which: str, unit: str, said: date) -> str:
+def _unit(which: str, unit: str, written_on: date) -> str:
     step = {"last": -1, "this": 0, "next": 1}[which]
     if unit == "year":
-        return str(said.year + step)
+        return str(written_on.year + step)
     if unit == "month":
-        month = said.year * 12 + said.month - 1 + step
+        month = written_on.year * 12 + written_on.month - 1 + step
         return f"{month // 12}-{month % 12 + 1:02}"
     if unit == "week":
-        year, week, _ = (said + timedelta(7 * step)).isocalendar()
+        year, week, _ = (written_on + timedelta(7 * step)).isocalendar()
         return f"{year}-W{week:02}"
-    return _weekday(which, WEEKDAYS[unit], said)
+    return _weekday(which, WEEKDAYS[unit], written_on)
 
 
-def _weekday_by_words(is_last: bool, name: str, said: date) -> str:
-    return _weekday("last" if is_last else "next", WEEKDAYS[name.lower()], said)
+def _weekday_by_words(is_last: bool, name: str, written_on: date) -> str:
+    return _weekday("last" if is_last else "next", WEEKDAYS[name.lower()], written_on)
 
 
-def _weekday(which: str, weekday: int, said: date) -> str:
+def _weekday(which: str, weekday: int, written_on: date) -> str:
     """A weekday; "next Friday" said on a Tuesday may mean either of two days and is left out."""
-    ahead = weekday - said.weekday()
+    ahead = weekday - written_on.weekday()
     if which == "this":
-        return _shift(said, ahead) if ahead >= 0 else ""
+        return _shift(written_on, ahead) if ahead >= 0 else ""
     if which == "last":
-        return _shift(said, ahead - 7) if ahead >= 0 else ""
-    return _shift(said, ahead + 7) if ahead <= 0 else ""
+        return _shift(written_on, ahead - 7) if ahead >= 0 else ""
+    return _shift(written_on, ahead + 7) if ahead <= 0 else ""

@@ -25,9 +25,9 @@ _SAMPLE = 400
 """Characters that are looked at."""
 _CONFIDENCE = 0.6
 _MIN_WORDS = 3
-_MIN_ENGLISH_WORDS, _LEAST_ENGLISH_SHARE = 2, 0.05
+_MIN_ENGLISH_WORDS, _MIN_ENGLISH_SHARE = 2, 0.05
 """Stop words that no other language has, from which on a text is English."""
-_LEAST_STOP_WORD_SHARE = 0.15
+_MIN_STOP_WORD_SHARE = 0.15
 """The share of stop words from which on a text is English if no other language has as many."""
 _COMMON_SHARE = 0.6
 """The share of common English words from which on a text in ASCII is English."""
@@ -55,7 +55,7 @@ def _is_plain_english(sample: str) -> bool:
     words = sample.lower().split()
     only_english = _only_english_words()
     if len(only_english.intersection(words)) >= _MIN_ENGLISH_WORDS:
-        return sum(map(only_english.__contains__, words)) >= _LEAST_ENGLISH_SHARE * len(words)
+        return sum(map(only_english.__contains__, words)) >= _MIN_ENGLISH_SHARE * len(words)
     if not sample.isascii():
         return False
     if len(words) >= _MIN_WORDS and _has_most_stop_words(words):
@@ -71,7 +71,7 @@ def _has_most_stop_words(words: Sequence[str]) -> bool:
     counts = Counter(code for word in words for code in languages.get(word, ()))
     english = counts.pop("en", 0)
     is_english = english > max(counts.values(), default=0)
-    return is_english and english >= _LEAST_STOP_WORD_SHARE * len(words)
+    return is_english and english >= _MIN_STOP_WORD_SHARE * len(words)
 
 
 @cache

@@ -55,7 +55,7 @@ _SHOWN_LINK = lazy_regex(
 )
 """A wikilink, one to a part of its own page, or one whose page is shown in its place."""
 _BLOCK_ID = lazy_regex(r"[^\S\n]+\^(?=[\w-]*[^\W\d_])[\w-]{2,40}[^\S\n]*$", re.ASCII | re.MULTILINE)
-_LEAST_IN_A_ROW = 2
+_MIN_IN_A_ROW = 2
 _FILE_LINK = lazy_regex(
     r"(?<![!\\])\[(?P<text>[^\[\]\n]*)\]\("
     r"(?:<(?P<quoted>[^<>\n:]{1,200}\.md)(?P<part>#[^<>\n]*)?>|(?P<bare>[^()<>\s#:]{1,200}\.md)"
@@ -83,8 +83,8 @@ def find_hashtags(text: str, code: Sequence[Span] = ()) -> tuple[str, ...]:
 def without_inline_tags(text: str) -> str:
     """Return a message without the tags at its beginning and end that no sentence needs.
 
-    Others stay as they are, but lose their sign within a sentence after a word such as "the".
-    Those with the prefix ``beto_`` leave a sentence too, as they are no words.
+    Others stay, but lose their ``#`` within a sentence after a word such as "the". Those with the
+    prefix ``beto_`` leave a sentence too, as they are no words.
     """
     parts: list[str] = []
     position = 0
@@ -104,7 +104,7 @@ def _removals(text: str) -> Iterator[tuple[int, int, str]]:
     tags = [match for match in _tags(text) if not _DIRECTIVE.fullmatch(match[0])]
     first, last = _leading(text, tags), _trailing(text, tags)
     is_end_needed = last < len(tags) and (
-        _is_needed(text, tags[last]) or _stands_after(_OPEN, text, tags[last])
+        _is_needed(text, tags[last]) or _follows(_OPEN, text, tags[last])
     )
     pending: tuple[int, int, str] | None = None
     for place, match in enumerate(tags):
@@ -154,10 +154,10 @@ def _are_adjacent(text: str, end: int, start: int) -> bool:
 
 def _is_needed(text: str, tag: re.Match[str]) -> bool:
     """Return whether a tag is a word of its sentence because of the word before it."""
-    return _stands_after(_NEEDED_AFTER, text, tag)
+    return _follows(_NEEDED_AFTER, text, tag)
 
 
-def _stands_after(pattern: re.Pattern[str], text: str, tag: re.Match[str]) -> bool:
+def _follows(pattern: re.Pattern[str], text: str, tag: re.Match[str]) -> bool:
     start = tag.start()
     return pattern.search(text, max(0, start - _LOOK_BACK), start) is not None
 
@@ -264,7 +264,7 @@ def is_navigation(text: str) -> bool:
         return False
     left, links = _LINK.subn("", line)
     says = any(each.isalnum() or each == "," for each in left)
-    return links >= _LEAST_IN_A_ROW and not says
+    return links >= _MIN_IN_A_ROW and not says
 
 
 def _words_shown(match: re.Match[str]) -> str:
@@ -282,7 +282,7 @@ def code_in(text: str) -> list[Span]:
     return _code_spans(text, ())
 
 
-def unread_in(text: str) -> list[Span]:
+def code_spans(text: str) -> list[Span]:
     """Return where a text has code, between fences or back quotes, and comments."""
     return _with_comments(text, _code_spans(text, ()))
 
@@ -332,5 +332,5 @@ def _is_colour(text: str, match: re.Match[str]) -> bool:
     return has_digit or written.lower() in ("fff", "ffffff") or bool(_COLOUR_BEFORE.search(before))
 
 
-def _unique(found: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(item for item in found if item))
+def _unique(tags: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item for item in tags if item))

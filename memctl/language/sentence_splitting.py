@@ -199,7 +199,7 @@ _HEADING = lazy_regex(r"\s*#{1,6}\s|\s*[-=*_~^]{3,}\s*$")
 _FIRST_WORD = lazy_regex(r"\s*(\S*)")
 _TAG_LAST = lazy_regex(r"(?:^|\s)#[^\W\d_][\w/-]*$")
 
-_NARROW_STARTS_ANEW = lazy_regex(
+_LINE_START = lazy_regex(
     r"\s*(?:[\w.'’-]{1,20}[:>]\s|[<@\[]|\(?(?:\d\d?:\d\d|\d{4}-\d\d-\d\d|\d\d?([./])\d\d?\1\d))"
 )
 _NO_PROSE = lazy_regex(r"\t|[^\s.!?] {2,}\S|[{}=|]|\w\(|:$")
@@ -320,7 +320,7 @@ def _is_no_prose(line: str, following: str) -> bool:
     """Code, columns, fields and the lines of a chat; what is further in than the line above."""
     if _NO_PROSE.search(line) or _NO_PROSE.search(following.rstrip(":")):
         return True
-    if _NARROW_STARTS_ANEW.match(following):
+    if _LINE_START.match(following):
         return True
     return len(following) - len(following.lstrip()) > _margin(line)
 

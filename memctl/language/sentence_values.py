@@ -115,7 +115,7 @@ _VALUE = lazy_regex(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-_MAY_HAVE = lazy_regex(rf"\d|{'|'.join(_COUNT_WORDS)}|{'|'.join(_SCALES)}", re.IGNORECASE)
+_HINT_OF_NUMBER = lazy_regex(rf"\d|{'|'.join(_COUNT_WORDS)}|{'|'.join(_SCALES)}", re.IGNORECASE)
 _THOUSANDS = lazy_regex(r"\d{1,3}([.,'’ \u00a0\u202f]\d{3})+$")
 _DECIMAL = lazy_regex(r"\d+(?:[.,]\d+)?$|\d{1,3}(?:,\d{3})+\.\d+$|\d{1,3}(?:\.\d{3})+,\d+$")
 _NO_UNITS = """such other more different further new old per times
@@ -125,7 +125,7 @@ _NO_UNIT = frozenset(_NO_UNITS.split())
 
 def values(sentence: str) -> list[Value]:
     """Return the values that a sentence states, in order."""
-    return list(_values(sentence)) if _MAY_HAVE.search(sentence) else []
+    return list(_values(sentence)) if _HINT_OF_NUMBER.search(sentence) else []
 
 
 def _values(sentence: str) -> Iterator[Value]:

@@ -36,7 +36,7 @@ _IDENTIFIER = lazy_regex(
 )
 """The name of a column whose whole numbers tell things apart: the thing's own, in the singular."""
 _WHOLE_NUMBER = lazy_regex(r"\d+")
-_FEWEST_IN_SEQUENCE = 4
+_MIN_IN_SEQUENCE = 4
 """Rows from which numbers that follow each other are taken to be a numbering."""
 _WHOLE = lazy_regex(r"total|gross|amount|betrag|summe|montant|importe|importo", re.IGNORECASE)
 _SUMS = r"(?:sub|grand )?(?:total|sum|summe|gesamt)"
@@ -81,7 +81,7 @@ def amount_column(rows: Sequence[Cells]) -> str:
     return max(numeric, key=lambda name: bool(_WHOLE.search(name)), default="")
 
 
-def can_be_added(name: str) -> bool:
+def is_summable(name: str) -> bool:
     """Return whether the numbers of a column may be added up: no rates, prices of one or ids."""
     return not _NO_SUM.search(name)
 
@@ -97,7 +97,7 @@ def is_identifier(rows: Sequence[Cells], name: str) -> bool:
     if _IDENTIFIER.fullmatch(name):
         return True
     numbers = [int(value) for value in values]
-    return len(numbers) >= _FEWEST_IN_SEQUENCE and all(
+    return len(numbers) >= _MIN_IN_SEQUENCE and all(
         second == first + 1 for first, second in pairwise(numbers)
     )
 

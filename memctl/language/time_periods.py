@@ -96,7 +96,7 @@ _PART_BEFORE = lazy_regex(rf"(?<![\w-])({_PART})[\s-]{_OPTIONAL_ARTICLE}$", re.I
 _MONTH_NAME = lazy_regex(rf"(?<![^\W\d])(?:{_MONTH})(?![^\W\d])", re.IGNORECASE)
 _YEAR_IN = lazy_regex(rf"(?<!\d){_YEAR}(?!\d)")
 _HYPHEN_AFTER_PART = lazy_regex(rf"(?<![\w-])({_PART})-(?=\w)", re.IGNORECASE)
-_ENDS_THERE = lazy_regex(r"\s*(?:[?.!,;:)]|$)")
+_PHRASE_END = lazy_regex(r"\s*(?:[?.!,;:)]|$)")
 _DAY = timedelta(days=1)
 _DAYS_IN = {"day": 1, "week": 7, "weekend": 7, "month": 30, "year": 365}
 _MONTHS_IN_A_SEASON = 3
@@ -250,7 +250,7 @@ def _numbered_units(match: re.Match[str], today: date) -> Iterator[Period]:
     question, start, end = match.string, match.start("unit"), match.end()
     ends = [(match["unit"], match["number"], match["year"])]
     if match["until"]:
-        if match["again"] or match["last_year"] or _ENDS_THERE.match(question, end):
+        if match["again"] or match["last_year"] or _PHRASE_END.match(question, end):
             last_unit = match["again"] or match["unit"]
             ends.append((last_unit, match["last"], match["last_year"]))
         else:
@@ -339,7 +339,7 @@ def _yearly_span(
 
 
 def _latest_of(days_in: Callable[[int], Days], year: str | None, today: date) -> Days:
-    """Return days of a year, or of the last one that has them and in which they have begun.
+    """Return days of a given year, or of the last year in which they exist and have begun.
 
     Raises:
         ValueError: No year of the calendar has them.
@@ -400,7 +400,7 @@ def _spans(question: str, today: date) -> Iterator[Period]:
         if match["and"] and not match["from"]:
             continue  # "in March and May" are two times
         may_count = _MONTH_NAME.search(match["last"]) is None and "-" not in match["last"]
-        if may_count and not _ENDS_THERE.match(question, match.end()):
+        if may_count and not _PHRASE_END.match(question, match.end()):
             continue  # "in May to 3 charities"
         try:
             days = _between(match["first"], match["last"], today, is_said=bool(match["from"]))
@@ -458,7 +458,7 @@ def is_time_name(word: str) -> bool:
     return plain in _NAMES or is_written is not None
 
 
-_MEAN_OTHER_THINGS = {word for word in _DAYS if word in words_of_all("stop_words")}
+_AMBIGUOUS_DAYS = {word for word in _DAYS if word in words_of_all("stop_words")}
 """Words for days that are other words in another language: "hier" is here in German."""
 
 
@@ -474,7 +474,7 @@ def _names_a_day(word: str, question: str) -> bool:
 def _relative_periods(question: str, today: date) -> Iterator[Period]:
     for match in _pattern().finditer(question):
         day = (match["shift"] or "").lower()
-        if day in _MEAN_OTHER_THINGS and not _names_a_day(day, question):
+        if day in _AMBIGUOUS_DAYS and not _names_a_day(day, question):
             continue
         try:
             days = _days(match, today)
@@ -627,12 +627,12 @@ def _easter_sunday(year: int) -> date:
     return date(year, month, day + 1)
 
 
-def _relative_to_feast(found: Mapping[str, str], days: Days) -> Days:
+def _relative_to_feast(groups: Mapping[str, str], days: Days) -> Days:
     """The day, week or month before a day, or after it."""
-    if "side" not in found:
+    if "side" not in groups:
         return days
-    length = _DAYS_IN[found["side_unit"]] * _DAY
-    if found["side"] == "before":
+    length = _DAYS_IN[groups["side_unit"]] * _DAY
+    if groups["side"] == "before":
         return days[0] - length, days[0] - _DAY
     return days[1] + _DAY, days[1] + length
 

@@ -16,8 +16,8 @@ from typing import Any
 from msgspec import Struct, field
 
 _WORDS_OR_REST = re.compile(r"\w+|\W+")
-_HERE = Path(__file__).parent
-_LANGUAGES = _HERE / "languages"
+_FOLDER = Path(__file__).parent
+_LANGUAGES = _FOLDER / "languages"
 
 
 class Language(Struct, frozen=True):
@@ -226,7 +226,7 @@ def _english(lists: Mapping[str, list[str]], *names: str) -> Iterator[frozenset[
 ENGLISH_MONTHS = tuple(names[0].capitalize() for names in load_language("en").months)
 ENGLISH_WEEKDAYS = tuple(names[0].capitalize() for names in load_language("en").weekdays)
 
-_LISTS = _read(_HERE / "english_words.json")
+_LISTS = _read(_FOLDER / "english_words.json")
 COMMON_WORDS, WEAK_WORDS, VERBS = _english(_LISTS, "common_words", "weak_words", "verbs")
 """Words that a capital alone makes no name of; that carry no keyword; that are seldom nouns."""
 
@@ -251,7 +251,7 @@ class Names(Struct, frozen=True):
 @cache
 def known_names() -> Names:
     """Return the lists of names, which ``tests/training/name_lists.py`` makes."""
-    listed = _read(_HERE / "names.json")
+    listed = _read(_FOLDER / "names.json")
     given, given_also_words, places = (
         word_set(" ".join((*listed[name], *_LISTS[name])))
         for name in ("given_names", "given_names_also_words", "places")
@@ -264,8 +264,8 @@ PLACE_ENDS, PLACE_STARTS = _english(_LISTS, "place_ends", "place_starts")
 ORGANISATION_ENDS, TITLES, BARE_TITLES = _english(
     _LISTS, "organisation_ends", "titles", "bare_titles"
 )
-"""Words that end the name of an organisation; that stand before a person's name and make it one;
-those of these that are no words of their own."""
+"""Words that end an organisation's name; titles before a person's name; titles that are no words
+otherwise."""
 
 NOT_ALONE, NOT_ENTITIES = _english(_LISTS, "not_alone", "not_entities")
 """Words that name nothing alone or before a number; that are written with a capital, or stand

@@ -43,25 +43,25 @@ class LinkMap:
         """Return which document the name in a link of another one means."""
         return self._names.resolve(name, self.pages[source])
 
-    def find(self, given: str) -> LinkTarget:
+    def find(self, reference: str) -> LinkTarget:
         """Return the document with an id, the beginning of one, a title, a slug or an alias.
 
         Raises:
             NotFoundError: There is none.
             UsageError: Several ids begin so.
         """
-        at = self.by_id.get(given)
-        if at is None and len(given) >= _SHORTEST_ID and given.startswith("d_"):
-            starting = [n for n, page in enumerate(self.pages) if page.id.startswith(given)]
+        at = self.by_id.get(reference)
+        if at is None and len(reference) >= _SHORTEST_ID and reference.startswith("d_"):
+            starting = [n for n, page in enumerate(self.pages) if page.id.startswith(reference)]
             if len(starting) > 1:
                 such = ", ".join(self.pages[n].id for n in starting[:_NEAR])
-                raise UsageError(f"several ids start with {given!r}", f"such as {such}")
+                raise UsageError(f"several ids start with {reference!r}", f"such as {such}")
             at = starting[0] if starting else None
-        target = LinkTarget(at) if at is not None else self._names.resolve(given)
+        target = LinkTarget(at) if at is not None else self._names.resolve(reference)
         if target is None:
-            near = ", ".join(self._names.near(given, _NEAR))
+            near = ", ".join(self._names.near(reference, _NEAR))
             hint = f"near titles: {near}" if near else "memctl document list lists them"
-            raise NotFoundError(f"there is no document {given!r}", hint)
+            raise NotFoundError(f"there is no document {reference!r}", hint)
         return target
 
     @cached_property

@@ -55,9 +55,9 @@ if TYPE_CHECKING:
 
 _Standing = tuple[str, PageLink]
 """A link, and the part of a document that it stands in."""
-MOST_MENTIONS = 20
+MAX_MENTIONS = 20
 _TEXTS_A_READ = 32
-_MOST_PLACES = 20
+_MAX_PLACES = 20
 """An excerpt tells where a page is linked or mentioned at most this often."""
 _NOTE = "markdown"
 
@@ -136,13 +136,13 @@ class PageLinks:
 
     # --- one document ---
 
-    def outgoing(self, given: str, limit: int | None = None) -> list[OutgoingLink]:
+    def outgoing(self, reference: str, limit: int | None = None) -> list[OutgoingLink]:
         """Return where a document links to, in the order of its links.
 
         Raises:
             NotFoundError: There is no such document.
         """
-        at = self.map.find(given).page
+        at = self.map.find(reference).page
         page = self.map.pages[at]
         texts = self._texts(page)
         standing: dict[str, list[_Standing]] = defaultdict(list)
@@ -184,17 +184,17 @@ class PageLinks:
         )
 
     def links_in_piece(
-        self, given: str, text: str, first: int, last: int
+        self, reference: str, text: str, first: int, last: int
     ) -> list[tuple[int, int, Page]]:
         """Return where links to other documents begin and end in a piece of a text, in their order.
 
         Args:
-            given: The document, or a part of one; one that no link leads from any more has none.
+            reference: The document, or a part of one; a document that was replaced has no links.
             text: The whole text of it.
             first: Where the piece begins.
             last: Where it ends.
         """
-        at = self.map.by_id.get(given)
+        at = self.map.by_id.get(reference)
         if at is None:
             return []
         found = [
@@ -208,13 +208,13 @@ class PageLinks:
             if target is not None and target.page != at
         ]
 
-    def backlinks(self, given: str, limit: int | None = None) -> list[Backlink]:
+    def backlinks(self, reference: str, limit: int | None = None) -> list[Backlink]:
         """Return the documents that link to one, those ingested last first.
 
         Raises:
             NotFoundError: There is no such document.
         """
-        at = self.map.find(given).page
+        at = self.map.find(reference).page
         found = []
         for source, texts in self._read(self.map.backlinks.get(at, ())[:limit]):
             names = set(self.map.links_to(source, at))
@@ -228,13 +228,13 @@ class PageLinks:
             found.append(self._view(Backlink, source, _first(places), places=places))
         return found
 
-    def mentions(self, given: str, limit: int | None = MOST_MENTIONS) -> list[Mention]:
+    def mentions(self, reference: str, limit: int | None = MAX_MENTIONS) -> list[Mention]:
         """Return the documents that name one without a link, those ingested last first.
 
         Raises:
             NotFoundError: There is no such document.
         """
-        at = self.map.find(given).page
+        at = self.map.find(reference).page
         names = names_to_find(self.map.pages[at])
         if not names:
             return []
@@ -246,7 +246,7 @@ class PageLinks:
         for source, texts in self._read(sources):
             places = [
                 place for part, text in texts.items() for place in find_mentions(part, text, names)
-            ][:_MOST_PLACES]
+            ][:_MAX_PLACES]
             if places:
                 yield self._view(Mention, source, _first(places), places=tuple(places))
 
@@ -259,7 +259,7 @@ class PageLinks:
         }
         return sorted(at for at in found if at is not None)
 
-    def related(self, given: str, limit: int | None = None) -> list[RelatedPage]:
+    def related(self, reference: str, limit: int | None = None) -> list[RelatedPage]:
         """Return the documents that are most about the same, best first.
 
         Those with the same content are left out, and so are those that nothing has in common.
@@ -267,7 +267,7 @@ class PageLinks:
         Raises:
             NotFoundError: There is no such document.
         """
-        at = self.map.find(given).page
+        at = self.map.find(reference).page
         page = self.map.pages[at]
         own = self._tables[page.kb]
         vector = own.vectors.of(page.id)
@@ -354,7 +354,7 @@ class PageLinks:
 
     def _why_missing(self, source: int, name: str) -> str:
         former = self._tables[self.map.pages[source].kb].former
-        became = former.what_became_of(name)
+        became = former.current_document(name)
         if became is None:
             return "no document is called that"
         at = self.map.by_id.get(became)
@@ -428,7 +428,7 @@ class PageLinks:
 
 def _places(links: Sequence[_Standing], texts: Mapping[str, str]) -> tuple[Place, ...]:
     return tuple(
-        place_in(part, texts[part], link.start, link.end) for part, link in links[:_MOST_PLACES]
+        place_in(part, texts[part], link.start, link.end) for part, link in links[:_MAX_PLACES]
     )
 
 

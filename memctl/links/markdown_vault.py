@@ -160,14 +160,14 @@ class _Writing:
 
     def __init__(
         self,
-        there: _Folder,
+        folder: _Folder,
         snapshot: Snapshot,
         pages: Sequence[Page],
         insights: Expr | None,
         dry_run: bool,
         progress: ProgressListener | None,
     ) -> None:
-        self._there = there
+        self._there = folder
         self._snapshot = snapshot
         self._map = LinkMap(pages)
         self._insights = _read_insights(snapshot, insights)
@@ -213,7 +213,7 @@ class _Writing:
     # --- names ---
 
     def _file_names(self) -> dict[str, str]:
-        """Give each file a name: the one that it has, if that still fits, else the title's."""
+        """Give each file a name: its present one if that still fits, else one from the title."""
         wanted = {INDEX_ID: _INDEX}
         for page in reversed(self._map.pages):  # of one title the first keeps the plain name
             title = page.title or Path(page.source).stem

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from memctl.graph.page_names import Page, slug_of
-from memctl.language.inline_tags import page_links, unread_in, without_wikilinks
+from memctl.language.inline_tags import code_spans, page_links, without_wikilinks
 from memctl.language.sentence_splitting import split_sentences
 from memctl.links.link_records import Place
 from memctl.readers.markup.markdown_files import MarkdownReader, split_front_matter
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
     from memctl.store.tables.snapshot import Snapshot
 
-MOST_HELD_BYTES = 128 << 20
+MAX_HELD_BYTES = 128 << 20
 """Texts of more bytes than these are read from the table for each search."""
 _READ_BYTES = 8 << 20
-_MOST_BYTES = 4
+_MAX_BYTES = 4
 """Of one character."""
 _SHORTEST_NAME = 4
-_FEWEST_WORDS = 2
+_MIN_WORDS = 2
 _LONGEST_EXCERPT = 300
 _AROUND = 400
 """Within this many characters of a place its sentence is looked for."""
@@ -52,7 +52,7 @@ def names_to_find(page: Page) -> tuple[str, ...]:
 
 def _is_distinctive(name: str) -> bool:
     length = sum(2 if _is_written_without_spaces(letter) else 1 for letter in name)
-    return length >= _SHORTEST_NAME or len(name.split()) >= _FEWEST_WORDS
+    return length >= _SHORTEST_NAME or len(name.split()) >= _MIN_WORDS
 
 
 def _is_written_without_spaces(letter: str) -> bool:
@@ -80,7 +80,7 @@ class PageTexts:
         for texts in self._read(snapshot):
             held.append(texts)
             size += len(texts.content)
-            if size > MOST_HELD_BYTES:
+            if size > MAX_HELD_BYTES:
                 return None
         return held
 
@@ -124,19 +124,19 @@ class _LoweredTexts(Struct, frozen=True):
             at = bisect_right(self.ends, start)
             first, last = self.ends[at - 1] if at else 0, self.ends[at]
             end = start + len(sought)
-            if end <= last and self._is_apart(name, start, end, first, last):
+            if end <= last and self._is_whole_word(name, start, end, first, last):
                 yield self.ids[at]
                 position = last
             else:
                 position = start + 1
 
-    def _is_apart(self, name: str, start: int, end: int, first: int, last: int) -> bool:
+    def _is_whole_word(self, name: str, start: int, end: int, first: int, last: int) -> bool:
         """Return whether neither letter nor digit of the same word stands beside a name."""
-        before = self.content[max(first, start - _MOST_BYTES) : start].decode("utf-8", "ignore")
-        after = self.content[end : min(last, end + _MOST_BYTES)].decode("utf-8", "ignore")
+        before = self.content[max(first, start - _MAX_BYTES) : start].decode("utf-8", "ignore")
+        after = self.content[end : min(last, end + _MAX_BYTES)].decode("utf-8", "ignore")
         return not (
-            (_needs_a_border(name[0]) and _is_of_a_word(before[-1:]))
-            or (_needs_a_border(name[-1]) and _is_of_a_word(after[:1]))
+            (_needs_a_border(name[0]) and _is_word_character(before[-1:]))
+            or (_needs_a_border(name[-1]) and _is_word_character(after[:1]))
         )
 
 
@@ -153,10 +153,10 @@ def _shorten(name: str) -> str:
 
 
 def _needs_a_border(letter: str) -> bool:
-    return _is_of_a_word(letter) and not _is_written_without_spaces(letter)
+    return _is_word_character(letter) and not _is_written_without_spaces(letter)
 
 
-def _is_of_a_word(letter: str) -> bool:
+def _is_word_character(letter: str) -> bool:
     return letter.isalnum() or letter == "_"
 
 
@@ -168,7 +168,7 @@ def find_mentions(document_id: str, text: str, names: Sequence[str]) -> list[Pla
     matter.
     """
     hidden = [(link.start, link.end) for link in page_links(text)]
-    hidden += [*unread_in(text), (0, len(split_front_matter(text)[0]))]
+    hidden += [*code_spans(text), (0, len(split_front_matter(text)[0]))]
     return [
         place_in(document_id, text, match.start(), match.end())
         for match in _whole_words(names).finditer(text)

@@ -26,7 +26,7 @@ _SEAL_LINE = re.compile(rb"^memctl_sha256: ([0-9a-f]{64})\n", re.MULTILINE)
 _ID_LINE = re.compile(rb"^id: (\S+)\n", re.MULTILINE)
 _KB_LINE = re.compile(rb"^memctl: (\S+)\n", re.MULTILINE)
 _FRONT_MATTER = 64 << 10
-"""The seal stands within this many bytes, or there is none."""
+"""The seal is within this many bytes, or missing."""
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"/\\|?*#^\[\]\u200e\u200f\u2028-\u202e\u2066-\u2069]+')
 _LONGEST_NAME = 120
 """Bytes; with a suffix and an ending there is room in the 255 of a file system."""

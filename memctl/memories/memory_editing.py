@@ -314,14 +314,14 @@ class Editor(Struct, frozen=True):
         ]
         return replace(memory, id=ids[0]), mentions, ids
 
-    def edit(self, given: str, edit: Edit, *, dry_run: bool = False) -> Memory:
+    def edit(self, reference: str, edit: Edit, *, dry_run: bool = False) -> Memory:
         """Write a new version of a memory, or only return what it would be; the old one stays.
 
         Raises:
             NotFoundError: There is none.
             UsageError: It is evidence, which is verbatim, or it has a newer version.
         """
-        old = get_memory(self.store.snapshot(), given)
+        old = get_memory(self.store.snapshot(), reference)
         _check_editable(old)
         now = self.clock()
         edit = _with_texts(edit, storable)
@@ -342,7 +342,7 @@ class Editor(Struct, frozen=True):
             write_memories(transaction, [prepared], {old.id: new.id}, now)
         return new
 
-    def delete_memory(self, given: str) -> int:
+    def delete_memory(self, reference: str) -> int:
         """Forget a memory with all its versions and the insights that rest on it.
 
         Returns:
@@ -353,7 +353,7 @@ class Editor(Struct, frozen=True):
         """
         with self.store.write() as transaction:
             snapshot = transaction.snapshot()
-            memory = get_memory(snapshot, given)
+            memory = get_memory(snapshot, reference)
             documents = {each.id: each.document_id for each in versions_of(snapshot, memory)}
             is_unwanted = memory.level == "insight"  # and not to be drawn again
             erased = erase_rows(transaction, "memories", documents, reconsider=not is_unwanted)
@@ -361,7 +361,7 @@ class Editor(Struct, frozen=True):
             mark_without_memories(transaction, documents.values())
             return erased.counts["memories"]
 
-    def delete_document(self, given: str) -> int:
+    def delete_document(self, reference: str) -> int:
         """Forget a document, all its parts, and every memory made from it.
 
         Returns:
@@ -372,7 +372,7 @@ class Editor(Struct, frozen=True):
         """
         with self.store.write() as transaction:
             snapshot = transaction.snapshot()
-            root = root_id(resolve(snapshot, "documents", given))
+            root = root_id(resolve(snapshot, "documents", reference))
             parts = snapshot.scan("documents", col("root_id") == root, ["id"])["id"].to_pylist()
             erased = erase_rows(transaction, "documents", parts)
             transaction.deletions.remove_documents(parts)
@@ -487,12 +487,12 @@ def _check_editable(memory: Memory) -> None:
 
 def _apply_edit(old: Memory, edit: Edit, now: datetime) -> Memory | None:
     """Return the next version, or None where nothing would differ."""
-    given = {key: value for key, value in asdict(edit).items() if value is not None}
-    editor = given.pop("edited_by", None)
-    if all(getattr(old, key) == value for key, value in given.items()):
+    reference = {key: value for key, value in asdict(edit).items() if value is not None}
+    editor = reference.pop("edited_by", None)
+    if all(getattr(old, key) == value for key, value in reference.items()):
         return None
     version = old.version + 1
-    changed = replace(old, **given)
+    changed = replace(old, **reference)
     rests_on = old.source_ids or ((old.id,) if old.start is not None else ())
     return replace(
         changed,

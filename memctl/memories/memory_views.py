@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _HIDDEN = {"memories": (VECTOR, "search_text"), "documents": ("text",)}
 _SHORTEST_PREFIX = 6
-_MOST_NAMED = 10
+_MAX_NAMED = 10
 _SECONDS_A_DAY = 86_400
 
 
@@ -207,37 +207,37 @@ def _documents_of(snapshot: Snapshot, filters: Filters, *, incomplete: bool) -> 
     return condition & ~((col("reader") == SESSION_READER) & (col("part") > 0))  # one row each
 
 
-def resolve(snapshot: Snapshot, table: TableName, given: str) -> str:
+def resolve(snapshot: Snapshot, table: TableName, reference: str) -> str:
     """Return the id that starts with what was given.
 
     Raises:
         NotFoundError: None does.
         UsageError: Several do.
     """
-    if len(given) < _SHORTEST_PREFIX or not given.isascii() or not given.isprintable():
-        raise _missing(table, given)
-    starts = (col("id") >= given) & (col("id") < f"{given}~")
-    found = snapshot.scan(table, starts, ["id"], (("id", "asc"),), limit=_MOST_NAMED)[
+    if len(reference) < _SHORTEST_PREFIX or not reference.isascii() or not reference.isprintable():
+        raise _missing(table, reference)
+    starts = (col("id") >= reference) & (col("id") < f"{reference}~")
+    found = snapshot.scan(table, starts, ["id"], (("id", "asc"),), limit=_MAX_NAMED)[
         "id"
     ].to_pylist()
-    if given in found:
-        return given
+    if reference in found:
+        return reference
     roots = list(dict.fromkeys(root_id(id_) for id_ in found))
     if not roots:
-        raise _missing(table, given)
+        raise _missing(table, reference)
     if len(roots) > 1:
-        raise UsageError(f"several ids start with {given!r}", f"such as {', '.join(roots)}")
+        raise UsageError(f"several ids start with {reference!r}", f"such as {', '.join(roots)}")
     return roots[0]
 
 
-def _missing(table: TableName, given: str) -> NotFoundError:
+def _missing(table: TableName, reference: str) -> NotFoundError:
     noun = {"documents": "document", "memories": "memory"}.get(table, table)
-    if table == "memories" and given.startswith("i_"):
+    if table == "memories" and reference.startswith("i_"):
         noun = "insight"
     hint = f"find its id with memctl {noun} list or memctl query"
-    if given[1:2] == "_" and len(given) < _SHORTEST_PREFIX:
+    if reference[1:2] == "_" and len(reference) < _SHORTEST_PREFIX:
         hint = f"give at least {_SHORTEST_PREFIX} characters of its id"
-    return NotFoundError(f"there is no {noun} {given!r}", hint)
+    return NotFoundError(f"there is no {noun} {reference!r}", hint)
 
 
 def memories_by_id(snapshot: Snapshot, ids: Sequence[str]) -> list[Memory]:
@@ -245,22 +245,22 @@ def memories_by_id(snapshot: Snapshot, ids: Sequence[str]) -> list[Memory]:
     return memory_rows(snapshot.get("memories", ids, visible_columns(snapshot, "memories")))
 
 
-def get_memory(snapshot: Snapshot, given: str) -> Memory:
+def get_memory(snapshot: Snapshot, reference: str) -> Memory:
     """Return a memory by its id or a beginning of it.
 
     Raises:
         NotFoundError: There is none.
     """
-    return memories_by_id(snapshot, [resolve(snapshot, "memories", given)])[0]
+    return memories_by_id(snapshot, [resolve(snapshot, "memories", reference)])[0]
 
 
-def view_memory(snapshot: Snapshot, given: str) -> MemoryView:
+def view_memory(snapshot: Snapshot, reference: str) -> MemoryView:
     """Return a memory with its evidence, its versions and the insights that rest on it.
 
     Raises:
         NotFoundError: There is none.
     """
-    memory = get_memory(snapshot, given)
+    memory = get_memory(snapshot, reference)
     columns = visible_columns(snapshot, "memories")
     resting = snapshot.scan("memories", col("source_ids").has(memory.id), columns)
     touching = (col("source_id") == memory.id) | (col("target_id") == memory.id)
@@ -361,13 +361,13 @@ def _place(memory: Memory) -> tuple[bool, int, int, str]:
     return (memory.level != "memory", memory.turn or 0, start, memory.id)
 
 
-def view_document(snapshot: Snapshot, given: str) -> DocumentView:
+def view_document(snapshot: Snapshot, reference: str) -> DocumentView:
     """Return a document with the memories made from it.
 
     Raises:
         NotFoundError: There is none.
     """
-    found = resolve(snapshot, "documents", given)
+    found = resolve(snapshot, "documents", reference)
     document = document_rows(snapshot.get("documents", [found]))[0]
     parts = snapshot.count("documents", col("root_id") == document.root_id)
     columns, own = visible_columns(snapshot, "memories"), col("document_id") == document.id

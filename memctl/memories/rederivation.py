@@ -35,7 +35,7 @@ _CODE = "code"
 def extract_links(
     store: Store, ids: Sequence[str] = (), *, dry_run: bool = False
 ) -> LinkExtraction:
-    """Find the links of live documents in their texts again, in place of those that are stored.
+    """Extract the links of live documents from their texts again and replace the stored ones.
 
     Args:
         store: Where they are.
@@ -81,7 +81,7 @@ def _links(document: Document) -> tuple[str, ...]:
 def _write(
     transaction: Transaction, documents: Sequence[Document], changed: Sequence[Document]
 ) -> None:
-    """Write the links of documents, all of which are given as they are to be."""
+    """Replace the links of documents with those given."""
     set_columns(
         transaction,
         "documents",
@@ -150,8 +150,8 @@ def renew_vectors(
     return VectorRenewal(sum(not part["part"] for part in parts), len(memories))
 
 
-def _those(rows: pa.Table, there: pa.Table) -> pa.Table:
+def _those(rows: pa.Table, present: pa.Table) -> pa.Table:
     """Return the rows that have not gone meanwhile."""
     import pyarrow.compute as pc
 
-    return rows.filter(pc.is_in(rows["id"], value_set=there["id"].combine_chunks()))
+    return rows.filter(pc.is_in(rows["id"], value_set=present["id"].combine_chunks()))

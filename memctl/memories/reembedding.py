@@ -32,7 +32,7 @@ TEXTS_A_STEP = 256
 """Memories that are embedded before they are durable: at most these are lost to a kill."""
 FEW = 256
 """Memories without a vector, that others have added meanwhile, which may wait for the lock."""
-MOST_PASSES = 5
+MAX_PASSES = 5
 EMBEDDED_COLUMNS = ("id", "title", "heading", "text", "level", "speaker")
 """What to know of a memory to tell what its vector is of."""
 _JOB = "changing the embedder"
@@ -80,7 +80,7 @@ def reembed(
         made = VectorCache(store.folder, target.id, target.dimension)
         kept = VectorCache(store.folder, current, store.dimension)
         filling = VectorFilling(made, kept, target, progress)
-        for _ in range(MOST_PASSES):
+        for _ in range(MAX_PASSES):
             if filling.fill(store.snapshot()) <= FEW:
                 break
         with store.write(wait=None) as transaction:

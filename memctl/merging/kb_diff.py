@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _LEVELS = ("memory", "insight")
 
 
-class Known(Struct, frozen=True):
+class UniqueItem(Struct, frozen=True):
     """Something that only one of them knows."""
 
     kb: str
@@ -70,7 +70,7 @@ class KnowledgeBaseDiff(Struct, frozen=True):
     other: str
     same: Mapping[str, int]
     """How much both have, by kind."""
-    only: tuple[Known, ...]
+    only: tuple[UniqueItem, ...]
     """What one of them has: ours first, each the latest first."""
     disagreements: tuple[Disagreement, ...]
     stored: tuple[StoredDifference, ...] = ()
@@ -92,7 +92,7 @@ def diff(kb: KnowledgeBase, other: KnowledgeBase) -> KnowledgeBaseDiff:
     for each in (kb, other):
         each.resources.require_nothing_hidden("compare them without --agent")
     ours, theirs = kb.resources.snapshot(), other.resources.snapshot()
-    mine, others = _holding(ours), _holding(theirs)
+    mine, others = _current_rows(ours), _current_rows(theirs)
     same = {
         kind: sum(1 for key in mine.keys() & others.keys() if key[0] == kind)
         for kind in ("document", *_LEVELS)
@@ -117,7 +117,7 @@ def _stored_differences(kb: KnowledgeBase, other: KnowledgeBase) -> Iterator[Sto
 _Rows = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
-def _holding(snapshot: Snapshot) -> dict[tuple[str, str], Mapping[str, Any]]:
+def _current_rows(snapshot: Snapshot) -> dict[tuple[str, str], Mapping[str, Any]]:
     """Return the documents, memories and insights that hold, by kind and id."""
     rows: dict[tuple[str, str], Mapping[str, Any]] = {}
     live = (col("status") == "indexed") & (col("part") == 0)
@@ -136,13 +136,13 @@ def _scan(
     yield from snapshot.scan(table, where, names, order_by=[("created_at", "desc")]).to_pylist()
 
 
-def _only(kb: str, rows: _Rows, others: _Rows) -> Iterator[Known]:
+def _only(kb: str, rows: _Rows, others: _Rows) -> Iterator[UniqueItem]:
     documents = {key[1] for key in rows.keys() - others.keys() if key[0] == "document"}
     for (kind, id_), row in rows.items():
         parent = (row.get("document_id") or "").partition(".")[0]
         if (kind, id_) not in others and (kind == "document" or parent not in documents):
             text = row["title"] or row["source"] if kind == "document" else row["text"]
-            yield Known(kb, kind, id_, text, row["source"], row["created_at"])
+            yield UniqueItem(kb, kind, id_, text, row["source"], row["created_at"])
 
 
 def _disagreements(kb: KnowledgeBase, ours: Snapshot, theirs: Snapshot) -> Iterator[Disagreement]:

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memctl.errors import LockedError, UsageError
-from memctl.feedback.prompt_variants import keep_in_use, undecided_in_use
+from memctl.feedback.prompt_variants import keep_in_use, undecided_variants
 from memctl.files import make_folder
 from memctl.graph.derivation import derive_all
 from memctl.ids import other_version_id, root_id
@@ -130,7 +130,7 @@ def merge(kb: KnowledgeBase, other: KnowledgeBase, *, copies_media: bool = True)
         if ledger.feedback_effects.all() != our_effects:
             raise LockedError("an answer was judged meanwhile", "merge again")
         origins = (name_beside(other, kb), name_beside(kb, other))
-        in_use = undecided_in_use(ledger)
+        in_use = undecided_variants(ledger)
         joined = merge_content(connection, content, origins, merging.moved, merging.effects)
         keep_in_use(ledger, in_use, kb.resources.clock())
         if joined.written:
@@ -423,7 +423,7 @@ class _TableMerge(Struct):
         is_new = pa.array([id_ not in mine for id_ in ids], pa.bool_())
         fresh = theirs.filter(is_new)
         if table == "relations":
-            fresh = self._tied(fresh)
+            fresh = self._drop_dangling(fresh)
         self.added[table] = fresh.num_rows
         if fresh.num_rows:
             append_rows(self.transaction, table, fresh)
@@ -458,7 +458,7 @@ class _TableMerge(Struct):
         ]
         return rows.append_column(theirs.schema.field(VECTOR), vectors.take(places))
 
-    def _tied(self, relations: pa.Table) -> pa.Table:
+    def _drop_dangling(self, relations: pa.Table) -> pa.Table:
         """Leave out relations of which an end does not come along."""
         snapshot, known = self.transaction.snapshot(), set[str]()
         for table in ("documents", "memories", "entities"):

@@ -71,7 +71,7 @@ class JudgedImportance(Struct):
 
 
 def join_importance(one: JudgedImportance, other: JudgedImportance) -> JudgedImportance:
-    """Return the higher importance without judgements, with the effects of those of both.
+    """Return the higher importance before judgements, plus the effects of both sides' judgements.
 
     The effects come in the order of the judgements, each as far as it stays within 0 to 1, so that
     each can be taken back.  One that is being taken back in one of the two still counts.
@@ -117,9 +117,9 @@ def _choose_given(choose: Callable[[Iterable[Any]], Any]) -> Callable[[Any, Any]
     return join
 
 
-def _unless_open(one: Any, other: Any) -> Any:
+def _unless_open(left: Any, other: Any) -> Any:
     """Return the later of two ends; none where one is open."""
-    return None if one is None or other is None else max(one, other)
+    return None if left is None or other is None else max(left, other)
 
 
 def _union(one: Any, other: Any) -> Any:

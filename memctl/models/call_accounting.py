@@ -21,7 +21,7 @@ from memctl.records import Usage
 from memctl.redaction import redact_secrets
 
 Clock = Callable[[], datetime]
-_SEEN_OR_HEARD: tuple[Purpose, ...] = ("image", "transcribe")
+_MEDIA_TASKS: tuple[Purpose, ...] = ("image", "transcribe")
 """Tasks whose input is a picture or a recording, which secrets cannot be removed from."""
 Keeping = Literal["all", "redacted", "nothing"]
 """Which replies are kept: all, all without what looks like a secret, or none."""
@@ -154,7 +154,7 @@ class ModelAccount:
         """Keep a reply that turned out to be of use."""
         if self._cache is None:
             return
-        if self._keeping == "redacted" and task in _SEEN_OR_HEARD:  # those replies are JSON
+        if self._keeping == "redacted" and task in _MEDIA_TASKS:  # those replies are JSON
             reply = json.dumps(_without_secrets(json.loads(reply))).encode()
         self._cache.put(key, task, model, reply, self._clock())
 
@@ -212,16 +212,16 @@ class ModelAccount:
         if budget.daily_cost and cost >= budget.daily_cost:
             raise BudgetExceeded(f"today's budget of {budget.daily_cost:g} is spent", hint)
 
-    def _note(self, task: Purpose, model: str, spent: CallUsage, seconds: float) -> None:
+    def _note(self, task: Purpose, model: str, usage: CallUsage, seconds: float) -> None:
         """Record a call that was answered."""
         self._add(
             Usage(
                 task,
                 model,
                 calls=1,
-                input_tokens=spent.input_tokens,
-                output_tokens=spent.output_tokens,
-                cost=call_cost(task, spent, self._budget),
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                cost=call_cost(task, usage, self._budget),
                 seconds=seconds,
             )
         )
@@ -233,9 +233,9 @@ class ModelAccount:
         return self._clock().astimezone(UTC).date().isoformat()
 
 
-def call_cost(task: Purpose, spent: CallUsage, budget: BudgetSettings) -> float:
+def call_cost(task: Purpose, usage: CallUsage, budget: BudgetSettings) -> float:
     """Return what a call costs by the configured prices."""
     if task in ("embed", "rerank"):
-        return spent.input_tokens * budget.embed_price / _MILLION
-    chat = spent.input_tokens * budget.input_price + spent.output_tokens * budget.output_price
-    return chat / _MILLION + spent.audio_seconds / _MINUTE * budget.transcribe_price
+        return usage.input_tokens * budget.embed_price / _MILLION
+    chat = usage.input_tokens * budget.input_price + usage.output_tokens * budget.output_price
+    return chat / _MILLION + usage.audio_seconds / _MINUTE * budget.transcribe_price

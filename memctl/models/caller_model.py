@@ -29,7 +29,7 @@ CALLER = "caller"
 ID_LENGTH = 16
 
 
-class WantedReply(Struct, frozen=True):
+class CallerRequest(Struct, frozen=True):
     """What is asked of the caller."""
 
     id: str
@@ -44,7 +44,7 @@ class WantedReply(Struct, frozen=True):
     """JSON schema of the reply."""
 
 
-class ReplyWanted(ModelUnavailable):
+class ReplyPending(ModelUnavailable):
     """The caller has not replied yet."""
 
 
@@ -53,7 +53,7 @@ class CallerExchange(Struct):
 
     given: dict[str, bytes] = field(default_factory=dict)
     """Replies in their shape, by id."""
-    wanted: dict[str, WantedReply] = field(default_factory=dict)
+    wanted: dict[str, CallerRequest] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     """Ids of the replies that were asked for."""
 
@@ -95,7 +95,7 @@ class CallerModel(ChatModel):
         """Return the caller's reply; see ``ChatModel.ask``.
 
         Raises:
-            ReplyWanted: There is none yet; what is asked is in the exchange.
+            ReplyPending: There is none yet; what is asked is in the exchange.
         """
         key = self._key(version, instructions, data, shape, images)
         id_ = key[:ID_LENGTH]
@@ -105,18 +105,18 @@ class CallerModel(ChatModel):
             return shape.model_validate_json(given)
         if (known := self._account.kept_reply(key, self._task, self.name)) is not None:
             return shape.model_validate_json(known)
-        self._exchange.wanted[id_] = WantedReply(
+        self._exchange.wanted[id_] = CallerRequest(
             id_, self._task, version, instructions, data, shape.model_json_schema()
         )
-        raise ReplyWanted("it waits for a reply", "memctl work next")
+        raise ReplyPending("it waits for a reply", "memctl work next")
 
     def stream(self, instructions: str, data: str) -> Iterator[str]:  # noqa: ARG002 - as models
         """Give nothing: a caller replies later, to work that waits.
 
         Raises:
-            ReplyWanted: Always.
+            ReplyPending: Always.
         """
-        raise ReplyWanted("a caller answers for itself")
+        raise ReplyPending("a caller answers for itself")
 
 
 class CallerProviders(Providers):

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     Shape = TypeVar("Shape", bound=BaseModel)
 
 
-_TRIES = 2
+_MAX_TRIES = 2
 _SHOWN = 200
 _LARGER = "a larger model may do better; memctl models test tries it"
 _FILTERED = "a filter of its provider stopped the reply"
-_AGAIN = "That was not valid: {why}. Reply again with nothing but the JSON."
+_RETRY_PROMPT = "That was not valid: {why}. Reply again with nothing but the JSON."
 
 
 class ChatModels(Struct, frozen=True):
@@ -151,7 +151,7 @@ class ChatModel:
         from pydantic import ValidationError
 
         why = ""
-        for _ in range(_TRIES):
+        for _ in range(_MAX_TRIES):
             reply = self._reply(messages, shape)
             try:
                 return shape.model_validate_json(json_in(reply.text))
@@ -217,7 +217,7 @@ class ChatModel:
         text = without_thoughts(shown)
         thought = shown or _plain(getattr(message, "reasoning_content", None))
         if is_cut and not text:
-            raise self._lost_in_thought() if thought else self._too_long()
+            raise self._cut_off_error() if thought else self._too_long()
         # Some servers take a reply without thoughts for one.
         return _Reply(text or without_thoughts(thought), is_cut)
 
@@ -246,20 +246,20 @@ class ChatModel:
         if refused or end == "content_filter":
             raise self._will_not(refused or _FILTERED)
         if is_empty and end == "length":
-            raise self._lost_in_thought()
+            raise self._cut_off_error()
         if is_empty:
             raise BadReply(f"{self.name} replied with nothing", _LARGER)
         if end == "length":
             raise BadReply(f"{self.name} was cut off in the middle of a long reply", _LARGER)
 
-    def _will_not(self, why: str) -> RequestRefused:
-        words = " ".join(why.split())[:_SHOWN]
+    def _will_not(self, reason: str) -> RequestRefused:
+        words = " ".join(reason.split())[:_SHOWN]
         return RequestRefused(f"{self.name} will not: {words}", "another model may")
 
     def _too_long(self) -> RequestTooLong:
         return RequestTooLong(f"{self.name} was cut off in the middle of a long reply", _LARGER)
 
-    def _lost_in_thought(self) -> ReasoningCutOff:
+    def _cut_off_error(self) -> ReasoningCutOff:
         return ReasoningCutOff(
             f"{self.name} thought until it was cut off, and said nothing", _LARGER
         )
@@ -292,11 +292,11 @@ def _messages(instructions: str, data: str, images: Sequence[tuple[str, bytes]])
     ]
 
 
-def _again(text: str, why: str) -> list[Any]:
+def _again(text: str, reason: str) -> list[Any]:
     """What is said to a model whose reply was of no use; some servers take no empty message."""
     if not text:
         return []
-    again = {"role": "user", "content": _AGAIN.format(why=why)}
+    again = {"role": "user", "content": _RETRY_PROMPT.format(why=reason)}
     return [{"role": "assistant", "content": text}, again]
 
 

@@ -39,7 +39,7 @@ T = TypeVar("T")
 _NO_KEY = "none"
 """Local servers ask for no key, but the package will not start without one."""
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-_DOWN = "check that it is running and base_url in [endpoint]; memctl models test tries it"
+_DOWN_HINT = "check that it is running and base_url in [endpoint]; memctl models test tries it"
 
 
 def is_loopback(url: str) -> bool:
@@ -138,7 +138,7 @@ class Endpoint:
         left = self._breaker.seconds_left()
         if left:
             raise ModelUnavailable(
-                f"{self.base_url} did not answer and is left alone for {left:.0f} s", _DOWN
+                f"{self.base_url} did not answer and is left alone for {left:.0f} s", _DOWN_HINT
             )
         from openai import APIError
 
@@ -171,7 +171,9 @@ class Endpoint:
                 "give it longer with timeout_seconds in [endpoint], or check that it is running",
             )
         if isinstance(error, APIConnectionError):
-            return ModelUnavailable(f"{self.base_url} cannot be reached: {_cause(error)}", _DOWN)
+            return ModelUnavailable(
+                f"{self.base_url} cannot be reached: {_cause(error)}", _DOWN_HINT
+            )
         if isinstance(error, APIResponseValidationError):
             return ModelRefused(
                 f"{self.base_url} answered with something else than the protocol's JSON",
@@ -246,8 +248,8 @@ class CircuitBreaker:
 
 
 _TRANSIENT = frozenset({408, 409, 425, 429})
-_ABOUT_THE_REQUEST = frozenset({400, 413, 422})
-_MOST_CHARACTERS_SHOWN = 200
+_REQUEST_ERRORS = frozenset({400, 413, 422})
+_MAX_CHARACTERS_SHOWN = 200
 _LONGEST = 4_000
 
 _HINTS = {
@@ -278,7 +280,7 @@ _HINTS_BY_WORDS = (
         "it may be a model that sees no pictures: set image of [models] to one that does",
     ),
 )
-_MAKE_LONGER = "start its server with a longer context, or name a model that takes more at once"
+_CONTEXT_HINT = "start its server with a longer context, or name a model that takes more at once"
 
 
 def error_of_response(
@@ -295,13 +297,13 @@ def error_of_response(
     if error.response.has_redirect_location:
         return _redirect_error(url, error)
     said = without_key(_error_text(error.body) or error.message)
-    message = f"{url} answered {code}: {said[:_MOST_CHARACTERS_SHOWN]}"
+    message = f"{url} answered {code}: {said[:_MAX_CHARACTERS_SHOWN]}"
     marks = f"{error.code or ''} {error.type or ''} {said}"
-    if (code in _ABOUT_THE_REQUEST or code == 500) and (_TOO_LONG.search(marks) or code == 413):
-        return RequestTooLong(message, _MAKE_LONGER, said=said, param=error.param or "")
+    if (code in _REQUEST_ERRORS or code == 500) and (_TOO_LONG.search(marks) or code == 413):
+        return RequestTooLong(message, _CONTEXT_HINT, said=said, param=error.param or "")
     if code >= 500 or code in _TRANSIENT:
         return ModelUnavailable(message, _HINTS.get(code, "it may be back later"))
-    if code not in _ABOUT_THE_REQUEST:
+    if code not in _REQUEST_ERRORS:
         return ModelRefused(message, _HINTS.get(code, "memctl models test tries each model"))
     if error.param == "model" or _WRONG_SETTING.search(marks):
         return ModelRefused(message, "check the model's name and the key; memctl models list")
@@ -310,7 +312,7 @@ def error_of_response(
 
 def _redirect_error(url: str, error: APIStatusError) -> ModelRefused:
     """What is sent goes to the address that the settings name, and is sent on to no other."""
-    to = " ".join(error.response.headers["location"].split())[:_MOST_CHARACTERS_SHOWN]
+    to = " ".join(error.response.headers["location"].split())[:_MAX_CHARACTERS_SHOWN]
     message = f"{url} answered {error.status_code}: it has moved to {to}"
     return ModelRefused(message, "where that is right, set base_url in [endpoint] accordingly")
 

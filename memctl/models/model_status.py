@@ -122,7 +122,7 @@ def _probe(config: Config, task_model: TaskModel) -> ProbeResult:
         providers = Providers(config, _account(counter))
         (_local(providers, task_model.task) or providers.endpoint(task_model.task)).prepare()
         began = time.monotonic()
-        _TRIES[task_model.task](providers, task_model.task)
+        _TESTS[task_model.task](providers, task_model.task)
     except MemctlError as failure:
         error, hint = failure.message, failure.hint
     return ProbeResult(
@@ -199,7 +199,7 @@ def _try_image(providers: Providers, _: Task) -> None:
         model.read(jpeg_of(Image.new("RGB", (_SIDE, _SIDE), "navy")))
 
 
-_TRIES: Mapping[Task, Callable[[Providers, Task], None]] = {
+_TESTS: Mapping[Task, Callable[[Providers, Task], None]] = {
     **dict.fromkeys(_CHAT, _try_chat),
     "embed": _try_embed,
     "rerank": _try_rerank,

@@ -23,17 +23,17 @@ from memctl.models.vector_math import normalize_rows
 from memctl.paths import display_path
 
 MODEL_FILES = ("model.onnx", "onnx/model.onnx")
-MOST_TOKENS = 512
+MAX_TOKENS = 512
 """Where the folder does not say how long a text may be."""
-MOST_CHARACTERS = 32_768
+MAX_CHARACTERS = 32_768
 """Only this much of a text's beginning counts."""
 TEXTS_PER_RUN = 32
-MOST_THREADS = 4
+MAX_THREADS = 4
 PROBE_FILE = "probe.onnx"
 """Multiplies unsigned ``[rows, PROBE_SIZE]``, less 128, by signed weights of 127."""
 PROBE_SIZE = 64
 _PROBE = Path(__file__).with_name("weights") / PROBE_FILE
-_AGAIN = "export the model again"
+_EXPORT_HINT = "export the model again"
 REINSTALL = "install memctl anew from its checkout: python -m pip install --force-reinstall -e ."
 """What to do where a file of a built-in model is damaged."""
 
@@ -90,7 +90,7 @@ class TransformerModel:
             found = self._session.run([self._output], inputs)[0]
         except Exception as error:
             # onnxruntime 1.31 has a class for each way to fail, with no common base but Exception.
-            raise MemctlError(f"{self._id}: {_first_line(error)}", _AGAIN) from error
+            raise MemctlError(f"{self._id}: {_first_line(error)}", _EXPORT_HINT) from error
         return np.asarray(found, dtype=np.float32), mask
 
     def _read(self, text: TextOrPair) -> Encoding:
@@ -102,7 +102,7 @@ class TransformerModel:
 
 def _whole(text: str) -> str:
     # A lone surrogate cannot cross into the tokenizer, which takes UTF-8.
-    return text[:MOST_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+    return text[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
 
 
 def _pad(rows: Sequence[Sequence[int]], padding: int) -> NDArray[np.int64]:
@@ -163,7 +163,12 @@ def load_transformer(what: str, folder: Path, output: str) -> TransformerModel:
 
 
 def open_session(
-    what: str, model: Path, *, hint: str = _AGAIN, fuse: bool = True, threads: int | None = None
+    what: str,
+    model: Path,
+    *,
+    hint: str = _EXPORT_HINT,
+    fuse: bool = True,
+    threads: int | None = None,
 ) -> InferenceSession:
     """Open a model on the processor, for any number of threads.
 
@@ -232,7 +237,7 @@ def _runtime() -> Any:
 
 def thread_count() -> int:
     """Return how many threads may run models at once."""
-    return min(MOST_THREADS, processor_count())
+    return min(MAX_THREADS, processor_count())
 
 
 def _first_line(error: Exception) -> str:
@@ -245,7 +250,7 @@ def _tokenizer(folder: Path) -> Tokenizer:
         tokenizer = Tokenizer.from_str(path.read_text("utf-8"))
     except Exception as error:
         # tokenizers 0.23 raises bare Exception for a file that is not a tokenizer.
-        raise MemctlError(f"{display_path(path)} is damaged: {error}", _AGAIN) from error
+        raise MemctlError(f"{display_path(path)} is damaged: {error}", _EXPORT_HINT) from error
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_length=_most_tokens(folder))
     return tokenizer
@@ -258,7 +263,7 @@ def _most_tokens(folder: Path) -> int:
         read_settings(folder / "tokenizer_config.json").get("model_max_length"),
         _positions(read_settings(folder / "config.json")),
     )
-    return min((int(length) for length in named if length), default=MOST_TOKENS)
+    return min((int(length) for length in named if length), default=MAX_TOKENS)
 
 
 def _positions(config: Mapping[str, Any]) -> int:
@@ -280,7 +285,7 @@ def read_settings(path: Path) -> Mapping[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise MemctlError(f"cannot read {display_path(path)}: {error}", _AGAIN) from error
+        raise MemctlError(f"cannot read {display_path(path)}: {error}", _EXPORT_HINT) from error
     return found if isinstance(found, dict) else {}
 
 
@@ -422,10 +427,10 @@ class CrossEncoder:
         scores = np.zeros(len(texts))
         for places in length_batches(texts):
             heads, _ = self._model.run([(question, texts[n]) for n in places])
-            scores[places] = self._likely(heads.astype(np.float64), len(places))
+            scores[places] = self._probabilities(heads.astype(np.float64), len(places))
         return [float(score) for score in scores]
 
-    def _likely(self, heads: NDArray[np.float64], pairs: int) -> NDArray[np.float64]:
+    def _probabilities(self, heads: NDArray[np.float64], pairs: int) -> NDArray[np.float64]:
         """The sigmoid of one head; of two, the second's share in their softmax."""
         if heads.shape not in ((pairs,), (pairs, 1), (pairs, 2)):
             raise ConfigError(f"{self._what} does not give one or two numbers for a pair", _EXPORT)

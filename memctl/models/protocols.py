@@ -73,7 +73,7 @@ _ACCENTED = lazy_regex("[\u00c0-\u024f\u1e00-\u1eff]")
 _ACCENT = 0.5
 """Tokens that a Latin letter with an accent takes besides: it breaks a word into more of them."""
 _CYRILLIC = lazy_regex("[\u0400-\u052f]")
-_FAMILIAR = 0.1
+_CYRILLIC_DISCOUNT = 0.1
 """Tokens that a Cyrillic letter takes less: common words of that script are known whole."""
 
 
@@ -87,7 +87,9 @@ def estimate_tokens(text: str) -> int:
     """
     tokens = len(text.encode("utf-8", "replace")) / BYTES_A_TOKEN
     if not text.isascii():
-        tokens += _ACCENT * len(_ACCENTED.findall(text)) - _FAMILIAR * len(_CYRILLIC.findall(text))
+        tokens += _ACCENT * len(_ACCENTED.findall(text)) - _CYRILLIC_DISCOUNT * len(
+            _CYRILLIC.findall(text)
+        )
     return -int(-tokens // 1)
 
 

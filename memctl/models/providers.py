@@ -136,7 +136,7 @@ class Providers:
         return RemoteEmbedder(self.endpoint("embed"), model, dimension, self.account, kb)
 
     def transcriber(self) -> RemoteTranscriber | None:
-        """Return the model that writes down what is said; None where none is configured."""
+        """Return the model that transcribes speech; None if none is configured."""
         from memctl.models.remote_models import RemoteTranscriber
 
         task: Task = "transcribe"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 TEXTS_PER_CALL = 64
-MOST_EMBEDDED_CHARACTERS = 24_000
+MAX_EMBEDDED_CHARACTERS = 24_000
 """Only this much of a text's beginning is sent: models take some 8,000 tokens."""
 
 
@@ -107,8 +107,8 @@ class RemoteEmbedder(_RemoteModel):
             return list(threads.map(self._embedded_once, parts))
 
     def _embedded_once(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Ask, or wait for another process that asks the same now, as one that takes in the same
-        files does."""
+        """Ask, or wait for another process that is asking the same, for instance while ingesting
+        the same files."""
         with self._account.lock_key(self._key("\0".join(texts))):
             kept = [self._cached_vector(text) for text in texts]
             known = [vector for vector in kept if vector is not None]
@@ -121,7 +121,7 @@ class RemoteEmbedder(_RemoteModel):
         return np.frombuffer(kept, dtype=np.float16).astype(np.float32)
 
     def _embed_batch(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        sent = [text[:MOST_EMBEDDED_CHARACTERS] for text in texts]
+        sent = [text[:MAX_EMBEDDED_CHARACTERS] for text in texts]
         with self._account.calling("embed", self.name) as call:
             reply = self._endpoint.call(
                 lambda client: client.embeddings.create(
@@ -137,23 +137,23 @@ class RemoteEmbedder(_RemoteModel):
                 self._account.keep(self._key(text), "embed", self.name, row.tobytes())
         return kept.astype(np.float32)
 
-    def _check_vectors(self, found: Sequence[Sequence[float]], count: int) -> NDArray[np.float32]:
-        if len(found) != count:
-            raise BadReply(f"{self.name} gave {len(found)} vectors for {count} texts")
-        lengths = {len(vector) for vector in found}
+    def _check_vectors(self, vectors: Sequence[Sequence[float]], count: int) -> NDArray[np.float32]:
+        if len(vectors) != count:
+            raise BadReply(f"{self.name} gave {len(vectors)} vectors for {count} texts")
+        lengths = {len(vector) for vector in vectors}
         if lengths != {self.dimension}:
             raise BadReply(
                 f"{self.name} gave vectors of length {sorted(lengths)}, not {self.dimension}",
                 "the endpoint has another model under that name; use the one that this was made"
                 f" with, or memctl kb reembed {self._kb}",
             )
-        rows = np.asarray(found, dtype=np.float32)
+        rows = np.asarray(vectors, dtype=np.float32)
         if not np.isfinite(rows).all():
             raise BadReply(f"{self.name} gave vectors with values that are no numbers")
         return normalize_rows(rows)
 
     def _key(self, text: str) -> str:
-        whole = f"embed\0{self.name}\0{text[:MOST_EMBEDDED_CHARACTERS]}"
+        whole = f"embed\0{self.name}\0{text[:MAX_EMBEDDED_CHARACTERS]}"
         return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()
 
 
@@ -173,7 +173,7 @@ def probe_dimension(endpoint: Endpoint, model: str) -> int:
     return len(reply.data[0].embedding)
 
 
-MOST_RANKED_CHARACTERS = 8_000
+MAX_RANKED_CHARACTERS = 8_000
 """Only this much of a passage's beginning is sent to a reranker."""
 
 
@@ -193,7 +193,7 @@ class RemoteReranker(_RemoteModel):
         """
         if not texts:
             return []
-        sent = [text[:MOST_RANKED_CHARACTERS] for text in texts]
+        sent = [text[:MAX_RANKED_CHARACTERS] for text in texts]
         key = _key(self.name, question, sent)
 
         def fetch_reply() -> bytes:
@@ -335,7 +335,7 @@ def jpeg_of(image: Image) -> bytes:
     return content.getvalue()
 
 
-_ABOUT_FORMAT = re.compile(r"response_?format|verbose_json", re.IGNORECASE)
+_FORMAT_REFUSAL = re.compile(r"response_?format|verbose_json", re.IGNORECASE)
 _FORMATS = ("verbose_json", "json")
 """With the times of what is said, and without."""
 
@@ -400,7 +400,7 @@ class RemoteTranscriber(_RemoteModel):
                 return self._send(content, name, _FORMATS[self._format])
             except RequestRefused as error:
                 is_last = self._format == len(_FORMATS) - 1
-                if is_last or not _ABOUT_FORMAT.search(f"{error.param} {error.said}"):
+                if is_last or not _FORMAT_REFUSAL.search(f"{error.param} {error.said}"):
                     raise
                 self._format += 1
 

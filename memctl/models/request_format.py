@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 ReplyFormat = Literal["json_schema", "json_object", "text"]
 TokenLimitParameter = Literal["max_tokens", "max_completion_tokens", ""]
 
-MOST_REPLY_TOKENS = 4_096
-MOST_THINKING_TOKENS = 16_384
+MAX_REPLY_TOKENS = 4_096
+MAX_THINKING_TOKENS = 16_384
 """Where the model thinks before it replies, and what it thinks counts."""
 
 _NEXT_FORMAT: dict[ReplyFormat, ReplyFormat] = {"json_schema": "json_object", "json_object": "text"}
 _NEXT_LIMIT: dict[TokenLimitParameter, TokenLimitParameter] = {
     "max_tokens": "max_completion_tokens"
 }
-_ABOUT_FORMAT = lazy_regex(r"response_?format|json|schema|grammar|\bformat\b|guided|structured")
+_FORMAT_REFUSAL = lazy_regex(r"response_?format|json|schema|grammar|\bformat\b|guided|structured")
 _ABOUT_LIMIT = lazy_regex(r"max_(completion_)?tokens|in the completion")
 
 
@@ -62,7 +62,7 @@ class RequestFormat(Struct, frozen=True):
         A server that calls a request too long may mean the length of the reply that it asks for.
         """
         if isinstance(refused, ReasoningCutOff):
-            return replace(self, thinks=True) if self._most < MOST_THINKING_TOKENS else None
+            return replace(self, thinks=True) if self._most < MAX_THINKING_TOKENS else None
         said = f"{refused.param} {refused.said}".lower()
         if self.limit and _ABOUT_LIMIT.search(said):
             return replace(
@@ -74,7 +74,7 @@ class RequestFormat(Struct, frozen=True):
             return replace(self, temperature=False)
         if self.stream_options and "stream_options" in said:
             return replace(self, stream_options=False)
-        if self.format != "text" and _ABOUT_FORMAT.search(said):
+        if self.format != "text" and _FORMAT_REFUSAL.search(said):
             return replace(self, format=_NEXT_FORMAT[self.format])
         return None
 
@@ -86,7 +86,7 @@ class RequestFormat(Struct, frozen=True):
     def _most(self) -> int:
         # That a server wants the newer name says that its model thinks.
         thinks = self.thinks or self.limit != "max_tokens"
-        return MOST_THINKING_TOKENS if thinks else MOST_REPLY_TOKENS
+        return MAX_THINKING_TOKENS if thinks else MAX_REPLY_TOKENS
 
     def _response_format(self, shape: type[BaseModel]) -> dict[str, Any]:
         if self.format == "text":

@@ -41,7 +41,7 @@ FEW_TEXTS = 64
 """Of more texts at once the vectors are taken from a table that was widened as a whole."""
 FEW_WORDS = 4_000
 """Words beyond these are split by ``tokenizers``: whoever takes in files has time to load it."""
-MOST_WORDS = 100_000
+MAX_WORDS = 100_000
 """The ids of this many words are kept at hand; then it begins anew."""
 LONGEST_WORD = 40
 """In characters; longer ones, as running text without spaces is, seldom come twice."""
@@ -126,7 +126,7 @@ class _Words(dict[str, bytes]):
         encode = self._pairs.encode if len(self) < FEW_WORDS else self._encode
         encoded = np.asarray(encode(word), dtype=_ID).tobytes()
         if len(word) <= LONGEST_WORD:
-            if len(self) >= MOST_WORDS:
+            if len(self) >= MAX_WORDS:
                 self.clear()
             self[word] = encoded
         return encoded

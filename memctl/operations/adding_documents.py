@@ -47,36 +47,39 @@ class DocumentOutcome(Struct, frozen=True):
     dry_run: bool
 
 
-def add_document(context: OperationContext, asked: AddDocumentParameters) -> DocumentOutcome:
+def add_document(context: OperationContext, parameters: AddDocumentParameters) -> DocumentOutcome:
     """Ingest a text or a file as ``memctl ingest`` does; the same one twice is known.
 
     Raises:
         Unavailable: Files of that folder were not allowed to this caller.
     """
-    if (asked.content is None) == (asked.path is None):
+    if (parameters.content is None) == (parameters.path is None):
         raise UsageError("one of content and path is needed", "give the text, or name the file")
-    if asked.content is not None and not 0 < len(asked.content.strip()) <= _LONGEST:
+    if parameters.content is not None and not 0 < len(parameters.content.strip()) <= _LONGEST:
         raise UsageError(f"content must have from 1 to {_LONGEST:,} characters")
-    paths = [] if asked.path is None else [_allowed_path(context, asked.path)]
-    names = () if asked.knowledge_base is None else (asked.knowledge_base,)
-    with context.limited_to(names) as limited, limited.adding(dry_run=asked.dry_run) as base:
-        namespace = asked.namespace
+    paths = [] if parameters.path is None else [_allowed_path(context, parameters.path)]
+    names = () if parameters.knowledge_base is None else (parameters.knowledge_base,)
+    with (
+        context.limited_to(names) as limited,
+        limited.open_for_adding(dry_run=parameters.dry_run) as base,
+    ):
+        namespace = parameters.namespace
         if namespace is not None and not limited.reads(base, namespace):
             raise Unavailable(f"the namespace {namespace!r} is not open to this caller")
         if namespace is None and limited.identity.user is not None:
             namespace = documents_of(limited.home.config.namespaces, limited.identity.user)
         report = base.documents.ingest(
             paths,
-            text=asked.content,
+            text=parameters.content,
             namespace=namespace,
-            tags=[tag.removeprefix("#") for tag in asked.tags],
-            source=asked.source or None,
-            session=asked.session_id,
-            title=asked.title,
-            dry_run=asked.dry_run,
+            tags=[tag.removeprefix("#") for tag in parameters.tags],
+            source=parameters.source or None,
+            session=parameters.session_id,
+            title=parameters.title,
+            dry_run=parameters.dry_run,
             progress=limited.progress,
         )
-        return _outcome(report, base, dry_run=asked.dry_run)
+        return _outcome(report, base, dry_run=parameters.dry_run)
 
 
 def _allowed_path(context: OperationContext, given: str) -> Path:
@@ -124,11 +127,11 @@ class ProcessDocumentParameters(Struct, frozen=True, kw_only=True):
 
 
 def process_document(
-    context: OperationContext, asked: ProcessDocumentParameters
+    context: OperationContext, parameters: ProcessDocumentParameters
 ) -> DocumentOutcome:
     """Read a document again from where it is, as ``memctl document reprocess`` does."""
-    base, document = context.changeable_document(asked.document_id)
-    if asked.dry_run:
+    base, document = context.changeable_document(parameters.document_id)
+    if parameters.dry_run:
         return DocumentOutcome(document.id, "unchanged", 0, 0, base.name, True)
     report = base.documents.reprocess([document.id], progress=context.progress)
     done = _outcome(report, base, dry_run=False)
@@ -136,7 +139,7 @@ def process_document(
 
 
 _NOT_IN_A_LINK = "[]|#^\n"
-_AROUND = 80
+_CONTEXT_CHARS = 80
 """Characters shown before and after a link."""
 _DRY_RUN = "Write nothing; only say what would come of it."
 
@@ -149,10 +152,14 @@ class ReviseDocumentParameters(Struct, frozen=True, kw_only=True):
     dry_run: Annotated[bool, Rule(_DRY_RUN)] = False
 
 
-def revise_document(context: OperationContext, asked: ReviseDocumentParameters) -> RevisedDocument:
+def revise_document(
+    context: OperationContext, parameters: ReviseDocumentParameters
+) -> RevisedDocument:
     """Write a new version of a document; one that has changed since it was read stays."""
-    base, _ = context.changeable_document(asked.document_id)
-    return base.documents.revise(asked.document_id, asked.text, dry_run=asked.dry_run)
+    base, _ = context.changeable_document(parameters.document_id)
+    return base.documents.revise(
+        parameters.document_id, parameters.text, dry_run=parameters.dry_run
+    )
 
 
 class LinkMentionParameters(Struct, frozen=True, kw_only=True):
@@ -176,33 +183,33 @@ class LinkedMention(Struct, frozen=True):
     after: str
 
 
-def link_mention(context: OperationContext, asked: LinkMentionParameters) -> LinkedMention:
-    """Make a link of a place at which a document names another one.
+def link_mention(context: OperationContext, parameters: LinkMentionParameters) -> LinkedMention:
+    """Turn a mention of another document into a link.
 
     Raises:
-        VersionConflict: No such name stands there any more.
+        VersionConflict: The name is no longer there.
         UsageError: The document's title cannot be written into a link.
     """
-    base, document = context.changeable_document(asked.named_in)
+    base, document = context.changeable_document(parameters.named_in)
     text = document.text
     view = base.links.view(context.filters())
-    page = view.map.pages[view.map.find(asked.document_id).page]
+    page = view.map.pages[view.map.find(parameters.document_id).page]
     places = {
         (place.document_id, place.start, place.end)
         for each in view.mentions(page.id, None)
         for place in each.places
     }
-    if (asked.named_in, asked.start, asked.end) not in places:
+    if (parameters.named_in, parameters.start, parameters.end) not in places:
         raise VersionConflict(
             f"{page.title!r} is not named there without a link", "list its mentions again"
         )
-    name = text[asked.start : asked.end]
+    name = text[parameters.start : parameters.end]
     if any(character in page.title + name for character in _NOT_IN_A_LINK):
         raise UsageError(f"{page.title!r} cannot be written into a link", "rename the document")
     link = f"[[{name}]]" if name == page.title else f"[[{page.title}|{name}]]"
-    new = text[: asked.start] + link + text[asked.end :]
-    done = base.documents.revise(asked.named_in, new, dry_run=asked.dry_run)
-    first = max(0, asked.start - _AROUND)
-    rest = text[asked.end : asked.end + _AROUND]
-    lead = text[first : asked.start]
+    new = text[: parameters.start] + link + text[parameters.end :]
+    done = base.documents.revise(parameters.named_in, new, dry_run=parameters.dry_run)
+    first = max(0, parameters.start - _CONTEXT_CHARS)
+    rest = text[parameters.end : parameters.end + _CONTEXT_CHARS]
+    lead = text[first : parameters.start]
     return LinkedMention(done, link, f"{lead}{name}{rest}", f"{lead}{link}{rest}")

@@ -45,7 +45,7 @@ _MOMENTS: Mapping[str, Moment] = {
     "precompress": "stop",
     "sessionend": "stop",
 }
-"""What agents call the moments at which they run a command, in lower case."""
+"""The agents' names of events at which they run a command, in lower case."""
 _NAMES = {
     "start": "SessionStart",
     "prompt": "UserPromptSubmit",
@@ -54,11 +54,11 @@ _NAMES = {
 }
 """What agents that are answered with the name of the moment call it."""
 _EVENTS = "SessionStart, UserPromptSubmit, Stop, PreCompact, SessionEnd"
-MOST_BYTES = 8_000
+MAX_BYTES = 8_000
 """Of what is put in; Claude Code shows a model no more than 10,000 characters of a hook."""
 _STANDING_TOKENS, _PROMPT_TOKENS = 1_000, 1_200
 _LAST_TURNS = 4
-_MOST_OF_A_TURN = 400
+_MAX_OF_A_TURN = 400
 
 
 class HookReply(Struct, frozen=True):
@@ -106,7 +106,7 @@ def handle_hook(
     event: str,
     payload: Mapping[str, Any],
     *,
-    most_bytes: int = MOST_BYTES,
+    most_bytes: int = MAX_BYTES,
 ) -> HookReply:
     """Do what is to be done at a moment.
 
@@ -122,7 +122,7 @@ def handle_hook(
     """
     moment = moment_of(event)
     if moment == "start":
-        return HookReply(moment, _put_in(context, _standing(context, payload), most_bytes))
+        return HookReply(moment, _prepare_text(context, _standing(context, payload), most_bytes))
     if moment == "prompt":
         prompt = _text_value(payload, "prompt")
         present = _session_of(payload)
@@ -182,11 +182,11 @@ def _last_session(
 
 def _shorten(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _MOST_OF_A_TURN else f"{line[:_MOST_OF_A_TURN]}…"
+    return line if len(line) <= _MAX_OF_A_TURN else f"{line[:_MAX_OF_A_TURN]}…"
 
 
 def memory_for_prompt(
-    context: OperationContext, prompt: str, present: str = "", *, most_bytes: int = MOST_BYTES
+    context: OperationContext, prompt: str, present: str = "", *, most_bytes: int = MAX_BYTES
 ) -> str:
     """Return what is to be put in with a prompt; "" for most, which need no memory.
 
@@ -196,10 +196,10 @@ def memory_for_prompt(
         present: The conversation, whose own turns the model has before it.
         most_bytes: Of the text.
     """
-    return _put_in(context, _bearing(context, prompt, present), most_bytes)
+    return _prepare_text(context, _relevant_text(context, prompt, present), most_bytes)
 
 
-def _bearing(context: OperationContext, prompt: str, present: str) -> str:
+def _relevant_text(context: OperationContext, prompt: str, present: str) -> str:
     """Return what bears on a prompt; for one that needs no memory, nothing is opened."""
     from memctl.search.answering.memory_need import extract_question, is_instruction, refers_back
 
@@ -219,7 +219,7 @@ def _bearing(context: OperationContext, prompt: str, present: str) -> str:
     return bases.context(prompt, budget=_PROMPT_TOKENS, filters=filters, auto=True).text
 
 
-def _put_in(context: OperationContext, text: str, most_bytes: int) -> str:
+def _prepare_text(context: OperationContext, text: str, most_bytes: int) -> str:
     """Return a text as it is put into a prompt, and note what it says as known from memory."""
     if not text:
         return ""
@@ -251,7 +251,7 @@ def _capture(context: OperationContext, payload: Mapping[str, Any]) -> int:
         if path and Path(path).expanduser().is_file():
             turns = read_transcript(Path(path).expanduser(), session_id)
     if not turns:
-        turns = _said_in(payload)
+        turns = _payload_turns(payload)
     return capture_turns(context, session_id, turns)
 
 
@@ -276,7 +276,7 @@ def capture_turns(
     return len(new)
 
 
-def _said_in(payload: Mapping[str, Any]) -> Sequence[TranscriptTurn]:
+def _payload_turns(payload: Mapping[str, Any]) -> Sequence[TranscriptTurn]:
     """Return the turn that the hook itself tells, where there is no transcript to be read."""
     number = _text_value(payload, "generation_id", "turn_id", "timestamp")
     if not number:

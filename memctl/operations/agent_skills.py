@@ -55,11 +55,11 @@ class SkillList(Struct, frozen=True):
     skills: tuple[SkillSummary, ...]
 
 
-def discover_skills(context: OperationContext, asked: DiscoverSkillsParameters) -> SkillList:
+def discover_skills(context: OperationContext, parameters: DiscoverSkillsParameters) -> SkillList:
     """Search as ``memctl skill search`` does."""
     kb = context.reading_existing()
     skills = kb.skills.acting_as(context.identity.agent)
-    hits = skills.search(asked.description, limit=asked.limit)
+    hits = skills.search(parameters.description, limit=parameters.limit)
     return SkillList(tuple(record_like(SkillSummary, each) for each in hits))
 
 
@@ -89,11 +89,16 @@ class SkillReading(Struct, frozen=True):
     """Paths of files that came with it."""
 
 
-def get_skill_context(context: OperationContext, asked: SkillContextParameters) -> SkillReading:
+def get_skill_context(
+    context: OperationContext, parameters: SkillContextParameters
+) -> SkillReading:
     """Read as ``memctl skill context`` does."""
     kb = context.reading_existing()
     found = kb.skills.context(
-        asked.skill_id, task=asked.task, budget=asked.budget, agent=context.identity.agent
+        parameters.skill_id,
+        task=parameters.task,
+        budget=parameters.budget,
+        agent=context.identity.agent,
     )
     return record_like(SkillReading, found, files=tuple(each.path for each in found.files))
 
@@ -125,7 +130,9 @@ class SkillFileText(Struct, frozen=True):
     content: str
 
 
-def read_skill_file(context: OperationContext, asked: ReadSkillFileParameters) -> SkillFileText:
+def read_skill_file(
+    context: OperationContext, parameters: ReadSkillFileParameters
+) -> SkillFileText:
     """Read a file that came with a skill; it is never executed here.
 
     Raises:
@@ -134,16 +141,16 @@ def read_skill_file(context: OperationContext, asked: ReadSkillFileParameters) -
     from memctl.skills.skill_files import digest
 
     skills = context.reading_existing().skills.acting_as(context.identity.agent)
-    skill = skills.find(asked.skill_id)
-    version = asked.version or skill.active_version
+    skill = skills.find(parameters.skill_id)
+    version = parameters.version or skill.active_version
     for file in skills.files(skill.skill_id, version):
-        if file.path == asked.path:
+        if file.path == parameters.path:
             checksum = digest(file.data)
             return SkillFileText(
                 skill.skill_id, version, file.path, checksum, file.encoding, file.content
             )
     raise NotFoundError(
-        f"{skill.slug} has no file {asked.path[:80]!r}", "get_skill_context lists its files"
+        f"{skill.slug} has no file {parameters.path[:80]!r}", "get_skill_context lists its files"
     )
 
 
@@ -155,10 +162,10 @@ class ListSkillsParameters(Struct, frozen=True, kw_only=True):
     limit: Annotated[int, Rule("At most this many.", low=1, high=500)] = 50
 
 
-def list_skills(context: OperationContext, asked: ListSkillsParameters) -> SkillList:
+def list_skills(context: OperationContext, parameters: ListSkillsParameters) -> SkillList:
     """List as ``memctl skill list`` does."""
     skills = context.reading_existing().skills.acting_as(context.identity.agent)
-    views = skills.list(category=asked.category, status=asked.status)[: asked.limit]
+    views = skills.list(category=parameters.category, status=parameters.status)[: parameters.limit]
     return SkillList(tuple(record_like(SkillSummary, each, score=None) for each in views))
 
 
@@ -187,18 +194,18 @@ class ProposedSkill(Struct, frozen=True):
     """What is known of its topic."""
 
 
-def propose_skill(context: OperationContext, asked: ProposeSkillParameters) -> ProposedSkill:
+def propose_skill(context: OperationContext, parameters: ProposeSkillParameters) -> ProposedSkill:
     """Propose as ``memctl skill propose`` does, and submit it."""
     made = (
         context.writing()
         .skills.proposals(context.identity.agent)
         .propose(
-            asked.topic,
-            description=asked.description or "",
-            category=asked.category,
-            requires=asked.requires,
+            parameters.topic,
+            description=parameters.description or "",
+            category=parameters.category,
+            requires=parameters.requires,
             submitted=True,
-            dry_run=asked.dry_run,
+            dry_run=parameters.dry_run,
         )
     )
     return record_like(ProposedSkill, made, success=True)
@@ -227,19 +234,19 @@ class RecordedOutcome(Struct, frozen=True):
 
 
 def record_skill_outcome(
-    context: OperationContext, asked: SkillOutcomeParameters
+    context: OperationContext, parameters: SkillOutcomeParameters
 ) -> RecordedOutcome:
     """Record a use as ``memctl skill used`` does."""
     kb: KnowledgeBase = context.reading_existing()
     skills = kb.skills.acting_as(context.identity.agent, session=context.identity.session)
     use = skills.record_use(
-        asked.skill_id,
-        success=asked.success,
-        task=asked.task or "",
-        note=asked.note or "",
-        duration=asked.duration,
-        version=asked.version,
-        dry_run=asked.dry_run,
+        parameters.skill_id,
+        success=parameters.success,
+        task=parameters.task or "",
+        note=parameters.note or "",
+        duration=parameters.duration,
+        version=parameters.version,
+        dry_run=parameters.dry_run,
     )
     value = skills.find(use.skill_id).effectiveness
     return RecordedOutcome(True, use.skill_id, use.version, round(value, 4))

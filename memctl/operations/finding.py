@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 FoundT = TypeVar("FoundT")
 
 _MOST = 50
-_MOST_TOKENS = 20_000
+_MAX_TOKENS = 20_000
 _SINCE = "Only from that date on: 2026-03-01, 7d, today."
 _UNTIL = "Only before that date."
 _NAMESPACE = "Only this namespace."
@@ -87,11 +87,13 @@ class SearchReply(Struct, frozen=True):
     results: tuple[FoundPassage, ...]
 
 
-def search_knowledge_base(context: OperationContext, asked: SearchParameters) -> SearchReply:
+def search_knowledge_base(context: OperationContext, parameters: SearchParameters) -> SearchReply:
     """Search as ``memctl query --no-answer`` does, in the namespaces of the search type."""
-    hits = _hits(context, asked.query, context.filters(asked.search_type), asked.limit)
+    hits = _hits(
+        context, parameters.query, context.filters(parameters.search_type), parameters.limit
+    )
     results = tuple(found_passage(number, hit) for number, hit in enumerate(hits, start=1))
-    return SearchReply(asked.query, asked.search_type, len(results), results)
+    return SearchReply(parameters.query, parameters.search_type, len(results), results)
 
 
 def search_text(reply: SearchReply) -> str:
@@ -130,7 +132,7 @@ def opened(context: OperationContext, otherwise: str = NOTHING_YET) -> Knowledge
 def first_with(
     bases: Iterable[KnowledgeBase], find: Callable[[KnowledgeBase], FoundT], otherwise: str
 ) -> tuple[KnowledgeBase, FoundT]:
-    """Return the first knowledge base that has something, and what it has.
+    """Return the first knowledge base in which something is found, and what was found.
 
     Args:
         bases: Where to look.
@@ -154,8 +156,7 @@ def find_in_graphs(
 ) -> tuple[KnowledgeBase, GraphView, Node]:
     """Return the node that a name means, with the first knowledge base that has it, and its graph.
 
-    A part of a name means it where nothing in any of them is called that, and no other name in
-    any of them has that part.
+    A part of a name will do if no node has exactly that name and only one name contains it.
 
     Raises:
         NotFoundError: There is none.
@@ -296,19 +297,21 @@ class PastConversations(Struct, frozen=True):
 
 
 def search_past_conversations(
-    context: OperationContext, asked: PastConversationsParameters
+    context: OperationContext, parameters: PastConversationsParameters
 ) -> PastConversations:
     """Search what the user and agents have said, and what was stored for the user."""
     with context.for_user() as limited:
         filters = limited.filters("conversations")
-        if asked.time_window_days is not None:
-            filters = replace(filters, since=context.now - timedelta(days=asked.time_window_days))
-        hits = _hits(limited, asked.query, filters, asked.max_results)
+        if parameters.time_window_days is not None:
+            filters = replace(
+                filters, since=context.now - timedelta(days=parameters.time_window_days)
+            )
+        hits = _hits(limited, parameters.query, filters, parameters.max_results)
     results = tuple(
         RecalledMemory(without_wikilinks(hit.text), hit.created_at, hit.type, _similarity(hit))
         for hit in hits
     )
-    return PastConversations(True, asked.query, len(results), results)
+    return PastConversations(True, parameters.query, len(results), results)
 
 
 # --- answers and context --------------------------------------------------------------------------
@@ -341,21 +344,26 @@ class AnswerReply(Struct, frozen=True):
     query_id: str | None
 
 
-def answer(context: OperationContext, asked: AnswerParameters) -> AnswerReply:
+def answer(context: OperationContext, parameters: AnswerParameters) -> AnswerReply:
     """Answer as ``memctl query`` does."""
     from memctl.queries import QueryOptions
 
     filters = context.filters(
-        namespace=asked.namespace, tags=asked.tags, since=asked.since, until=asked.until
+        namespace=parameters.namespace,
+        tags=parameters.tags,
+        since=parameters.since,
+        until=parameters.until,
     )
-    options = QueryOptions(mode=asked.mode, filters=filters, limit=asked.top_k, rerank=asked.rerank)
-    result = opened(context).queries.ask(asked.question, options)
+    options = QueryOptions(
+        mode=parameters.mode, filters=filters, limit=parameters.top_k, rerank=parameters.rerank
+    )
+    result = opened(context).queries.ask(parameters.question, options)
     assert result.answer is not None  # which was asked for
     given = result.answer
     return record_like(
         AnswerReply,
         given,
-        question=asked.question,
+        question=parameters.question,
         answer=given.text,
         notes=(*result.notes, *([given.note] if given.note else ())),
         query_id=result.query_id,
@@ -377,7 +385,7 @@ def answer_text(reply: AnswerReply) -> str:
 
 _RECALLED, _RECALLED_PERHAPS = 5, 3
 """Most passages, and most where none of them surely has to do with the question."""
-_MOST_QUOTED = 900
+_MAX_QUOTED = 900
 """Characters of a passage; the rest can be opened."""
 _RELEVANT, _PERHAPS = 0.7, 0.1
 """Relevance from which a passage has to do with the question, and from which it may have."""
@@ -420,7 +428,7 @@ class RecallReply(Struct, frozen=True):
     query_id: str | None
 
 
-def recall(context: OperationContext, asked: RecallParameters) -> RecallReply:
+def recall(context: OperationContext, parameters: RecallParameters) -> RecallReply:
     """Return the passages that ``memctl query --no-answer`` finds, but none that is irrelevant.
 
     Of passages that conflict the newest comes first, as in answers.
@@ -430,15 +438,18 @@ def recall(context: OperationContext, asked: RecallParameters) -> RecallReply:
     from memctl.search.answering.extractive_answer import newest_first
 
     filters = context.filters(
-        namespace=asked.namespace, tags=asked.tags, since=asked.since, until=asked.until
+        namespace=parameters.namespace,
+        tags=parameters.tags,
+        since=parameters.since,
+        until=parameters.until,
     )
     bases = opened(context)
-    result = bases.query(asked.question, filters=filters, limit=_RECALLED, answer=False)
+    result = bases.query(parameters.question, filters=filters, limit=_RECALLED, answer=False)
     found = any(hit.relevance >= _RELEVANT for hit in result.hits)
-    relevant = _text_before_headers(newest_first(asked.question, result.hits))
+    relevant = _text_before_headers(newest_first(parameters.question, result.hits))
     shown = relevant if found else relevant[:_RECALLED_PERHAPS]
     return RecallReply(
-        question=asked.question,
+        question=parameters.question,
         found=found,
         citations=tuple(
             _recalled_passage(number, hit) for number, hit in enumerate(shown, start=1)
@@ -479,9 +490,9 @@ def _recalled_passage(number: int, hit: Hit) -> RecalledPassage:
 
 
 def _cut(text: str) -> str:
-    if len(text) <= _MOST_QUOTED:
+    if len(text) <= _MAX_QUOTED:
         return text
-    return f"{text[:_MOST_QUOTED].rsplit(maxsplit=1)[0]} ..."
+    return f"{text[:_MAX_QUOTED].rsplit(maxsplit=1)[0]} ..."
 
 
 def recall_text(reply: RecallReply) -> str:
@@ -503,22 +514,24 @@ class ContextParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``context``."""
 
     question: Annotated[str, Rule("The question or message that needs context.")]
-    budget: Annotated[int, Rule("At most this many tokens.", low=16, high=_MOST_TOKENS)] = 2000
+    budget: Annotated[int, Rule("At most this many tokens.", low=16, high=_MAX_TOKENS)] = 2000
     auto: Annotated[bool, Rule("Whether it is any message, most of which need no memory.")] = False
     namespace: Annotated[str | None, Rule(_NAMESPACE)] = None
     tags: Annotated[tuple[str, ...], Rule(_TAGS)] = ()
 
 
-def context_block(context: OperationContext, asked: ContextParameters) -> Context:
+def context_block(context: OperationContext, parameters: ContextParameters) -> Context:
     """Return evidence within a budget, as ``memctl context`` does."""
-    filters = context.filters(namespace=asked.namespace, tags=asked.tags)
+    filters = context.filters(namespace=parameters.namespace, tags=parameters.tags)
     bases = opened(context)
-    return bases.context(asked.question, budget=asked.budget, filters=filters, auto=asked.auto)
+    return bases.context(
+        parameters.question, budget=parameters.budget, filters=filters, auto=parameters.auto
+    )
 
 
-def context_text(found: Context) -> str:
+def context_text(context: Context) -> str:
     """Return a context's text."""
-    return found.text or "Nothing in memory has to do with that."
+    return context.text or "Nothing in memory has to do with that."
 
 
 class FeedbackParameters(Struct, frozen=True, kw_only=True):
@@ -537,11 +550,15 @@ class FeedbackReply(Struct, frozen=True):
     dry_run: bool
 
 
-def feedback(context: OperationContext, asked: FeedbackParameters) -> FeedbackReply:
+def feedback(context: OperationContext, parameters: FeedbackParameters) -> FeedbackReply:
     """Record how good an earlier answer was, as ``memctl query --feedback`` does."""
     bases = opened(context)
-    id_ = asked.query_id if asked.dry_run else bases.feedback(asked.query_id, asked.verdict)
-    return FeedbackReply(id_, asked.verdict, asked.dry_run)
+    id_ = (
+        parameters.query_id
+        if parameters.dry_run
+        else bases.feedback(parameters.query_id, parameters.verdict)
+    )
+    return FeedbackReply(id_, parameters.verdict, parameters.dry_run)
 
 
 # --- insights and the time ------------------------------------------------------------------------
@@ -571,9 +588,9 @@ class RecentInsights(Struct, frozen=True):
     insights: tuple[RecentInsight, ...]
 
 
-def recent_insights(context: OperationContext, asked: InsightsParameters) -> RecentInsights:
+def recent_insights(context: OperationContext, parameters: InsightsParameters) -> RecentInsights:
     """List insights as ``memctl insight list`` does, of all knowledge bases together."""
-    filters = context.filters(since=asked.since)
+    filters = context.filters(since=parameters.since)
     rows = [
         RecentInsight(
             kb=base.name,
@@ -584,10 +601,10 @@ def recent_insights(context: OperationContext, asked: InsightsParameters) -> Rec
             source_ids=tuple(row["source_ids"]),
         )
         for base in opened(context)
-        for row in plain_rows(base.insights.list(filters, limit=asked.limit))
+        for row in plain_rows(base.insights.list(filters, limit=parameters.limit))
     ]
     rows.sort(key=lambda row: row.date, reverse=True)
-    return RecentInsights(tuple(rows[: asked.limit]))
+    return RecentInsights(tuple(rows[: parameters.limit]))
 
 
 class NoParameters(Struct, frozen=True):

@@ -46,18 +46,21 @@ class GivenFeedback(Struct, frozen=True):
     dry_run: bool
 
 
-def give_feedback(context: OperationContext, asked: GiveFeedbackParameters) -> GivenFeedback:
+def give_feedback(context: OperationContext, parameters: GiveFeedbackParameters) -> GivenFeedback:
     """Judge an answer or a conversation, as ``memctl feedback add`` does."""
     from memctl.feedback.judging import Judgement, check_judgement
 
     judgement = Judgement(
-        score=asked.score, text=asked.text, example=asked.example, task=asked.task or ""
+        score=parameters.score,
+        text=parameters.text,
+        example=parameters.example,
+        task=parameters.task or "",
     )
     check_judgement(judgement)
     bases = opened(context)
-    if asked.dry_run:
-        return GivenFeedback("", asked.target, asked.score, 0, None, None, True)
-    judged = bases.judge(asked.target, judgement)
+    if parameters.dry_run:
+        return GivenFeedback("", parameters.target, parameters.score, 0, None, None, True)
+    judged = bases.judge(parameters.target, judgement)
     made, record = judged.feedback, judged.record
     return GivenFeedback(
         feedback_id=made.feedback_id,
@@ -98,18 +101,18 @@ class FeedbackList(Struct, frozen=True):
     total: int
 
 
-def list_feedback(context: OperationContext, asked: ListFeedbackParameters) -> FeedbackList:
+def list_feedback(context: OperationContext, parameters: ListFeedbackParameters) -> FeedbackList:
     """List judgements as ``memctl feedback list`` does."""
-    since = _since(context, asked.since)
+    since = _since(context, parameters.since)
     found = [
         record_like(
             ListedFeedback, each, kb=base.name, target=each.query_id or each.session_id or ""
         )
         for base in opened(context)
-        for each in base.judgements.list(since, session=asked.session_id)
+        for each in base.judgements.list(since, session=parameters.session_id)
     ]
     found.sort(key=lambda each: each.at, reverse=True)
-    return FeedbackList(tuple(found[: asked.limit]), len(found))
+    return FeedbackList(tuple(found[: parameters.limit]), len(found))
 
 
 def _since(context: OperationContext, since: str | None) -> datetime | None:
@@ -147,10 +150,10 @@ class ReflectReply(Struct, frozen=True):
     dry_run: bool
 
 
-def reflect(context: OperationContext, asked: ReflectParameters) -> ReflectReply:
+def reflect(context: OperationContext, parameters: ReflectParameters) -> ReflectReply:
     """Look back as ``memctl reflect`` does."""
-    since = _since(context, asked.since)
-    write = asked.write and not asked.dry_run
+    since = _since(context, parameters.since)
+    write = parameters.write and not parameters.dry_run
     found = [base.judgements.reflect(since, write=write) for base in opened(context)]
     return ReflectReply(
         findings=tuple(
@@ -159,7 +162,7 @@ def reflect(context: OperationContext, asked: ReflectParameters) -> ReflectReply
             for one in each.findings
         ),
         memory_ids=tuple(each.memory_id for each in found if each.memory_id),
-        dry_run=asked.dry_run,
+        dry_run=parameters.dry_run,
     )
 
 
@@ -186,15 +189,15 @@ class PromptReply(Struct, frozen=True):
     dry_run: bool
 
 
-def get_prompt(context: OperationContext, asked: GetPromptParameters) -> PromptReply:
+def get_prompt(context: OperationContext, parameters: GetPromptParameters) -> PromptReply:
     """Return the version of a prompt for a conversation, as ``memctl prompt show`` does."""
     base = context.reading_existing()
-    session = asked.session_id or context.identity.session
-    if session is None or asked.dry_run:
-        found = base.prompts.variants.show(asked.task, asked.version, session)
+    session = parameters.session_id or context.identity.session
+    if session is None or parameters.dry_run:
+        found = base.prompts.variants.show(parameters.task, parameters.version, session)
     else:
-        found = base.prompts.use(asked.task, session, asked.version)
-    return PromptReply(found.name, found.version, found.text, asked.dry_run)
+        found = base.prompts.use(parameters.task, session, parameters.version)
+    return PromptReply(found.name, found.version, found.text, parameters.dry_run)
 
 
 class ListPromptsParameters(Struct, frozen=True, kw_only=True):
@@ -224,9 +227,9 @@ class PromptList(Struct, frozen=True):
     prompts: tuple[ListedPrompt, ...]
 
 
-def list_prompts(context: OperationContext, asked: ListPromptsParameters) -> PromptList:
+def list_prompts(context: OperationContext, parameters: ListPromptsParameters) -> PromptList:
     """List versions of prompts as ``memctl prompt list`` does."""
-    found = context.reading_existing().prompts.list(asked.task)
+    found = context.reading_existing().prompts.list(parameters.task)
     return PromptList(
         tuple(record_like(ListedPrompt, each) for each in found if not each.is_retired)
     )
@@ -254,16 +257,16 @@ class EnrichReply(Struct, frozen=True):
     dry_run: bool
 
 
-def enrich(context: OperationContext, asked: EnrichParameters) -> EnrichReply:
+def enrich(context: OperationContext, parameters: EnrichParameters) -> EnrichReply:
     """Ask a program of the user's and keep what it says, as ``memctl enrich`` does."""
     from memctl.feedback.outside_sources import find_source
 
-    find_source(context.home.config.sources, asked.source)
-    if not asked.question.strip():
+    find_source(context.home.config.sources, parameters.source)
+    if not parameters.question.strip():
         raise UsageError("the question is empty", "ask something")
-    if asked.dry_run:
-        return EnrichReply(asked.source, 0, 0, (), context.kb_to_write, True)
-    done = context.writing().judgements.enrich(asked.source, asked.question)
+    if parameters.dry_run:
+        return EnrichReply(parameters.source, 0, 0, (), context.kb_to_write, True)
+    done = context.writing().judgements.enrich(parameters.source, parameters.question)
     return EnrichReply(
-        asked.source, done.texts, done.report.ingested, done.bad_lines, done.kb, False
+        parameters.source, done.texts, done.report.ingested, done.bad_lines, done.kb, False
     )

@@ -44,10 +44,10 @@ class QueryParameters(Struct, frozen=True, kw_only=True):
     rerank: Annotated[bool, Rule(RERANK)] = True
 
 
-def query_knowledge_base(context: OperationContext, asked: QueryParameters) -> AnswerReply:
+def query_knowledge_base(context: OperationContext, parameters: QueryParameters) -> AnswerReply:
     """Answer as ``memctl query -k NAME`` does."""
-    with context.limited_to(parse_names(asked.knowledge_base, "knowledge_base")) as limited:
-        return answer(limited, record_like(AnswerParameters, asked))
+    with context.limited_to(parse_names(parameters.knowledge_base, "knowledge_base")) as limited:
+        return answer(limited, record_like(AnswerParameters, parameters))
 
 
 class FindParameters(Struct, frozen=True, kw_only=True):
@@ -63,44 +63,44 @@ class FindParameters(Struct, frozen=True, kw_only=True):
     rerank: Annotated[bool, Rule(RERANK)] = True
 
 
-def search_documents(context: OperationContext, asked: FindParameters) -> SearchReply:
-    """Find passages of documents, as they stand there."""
-    return _find_documents(context, asked, "documents", ("evidence",))
+def search_documents(context: OperationContext, parameters: FindParameters) -> SearchReply:
+    """Find passages of documents, verbatim."""
+    return _find_documents(context, parameters, "documents", ("evidence",))
 
 
-def search_memory(context: OperationContext, asked: FindParameters) -> SearchReply:
+def search_memory(context: OperationContext, parameters: FindParameters) -> SearchReply:
     """Find what was understood and stated: facts, decisions, insights."""
-    return _find_documents(context, asked, "all", ("memory", "insight"))
+    return _find_documents(context, parameters, "all", ("memory", "insight"))
 
 
-def search_knowledge(context: OperationContext, asked: FindParameters) -> SearchReply:
+def search_knowledge(context: OperationContext, parameters: FindParameters) -> SearchReply:
     """Find passages and memories together."""
-    return _find_documents(context, asked, "all", ())
+    return _find_documents(context, parameters, "all", ())
 
 
 def _find_documents(
     context: OperationContext,
-    asked: FindParameters,
+    parameters: FindParameters,
     search_type: Literal["documents", "all"],
     levels: tuple[Level, ...],
 ) -> SearchReply:
     from memctl.queries import QueryOptions
 
-    with context.limited_to(parse_names(asked.knowledge_base, "knowledge_base")) as limited:
+    with context.limited_to(parse_names(parameters.knowledge_base, "knowledge_base")) as limited:
         filters = limited.filters(
-            search_type, tags=asked.tags, since=asked.since, until=asked.until
+            search_type, tags=parameters.tags, since=parameters.since, until=parameters.until
         )
         options = QueryOptions(
-            mode=asked.mode,
+            mode=parameters.mode,
             filters=replace(filters, levels=levels),
-            limit=asked.top_k,
+            limit=parameters.top_k,
             answer=False,
-            rerank=asked.rerank,
+            rerank=parameters.rerank,
         )
-        hits = opened(limited).queries.ask(asked.query, options).hits
-    related = without_unrelated(asked.query, hits)
+        hits = opened(limited).queries.ask(parameters.query, options).hits
+    related = without_unrelated(parameters.query, hits)
     results = tuple(found_passage(number, hit) for number, hit in enumerate(related, start=1))
-    return SearchReply(asked.query, search_type, len(results), results)
+    return SearchReply(parameters.query, search_type, len(results), results)
 
 
 class NoKnowledgeBaseParameters(Struct, frozen=True):
@@ -158,14 +158,16 @@ class ConsolidationReply(Struct, frozen=True):
 
 
 def consolidate_memory(
-    context: OperationContext, asked: ConsolidateParameters
+    context: OperationContext, parameters: ConsolidateParameters
 ) -> ConsolidationReply:
     """Draw insights as ``memctl consolidate`` does."""
-    names = () if asked.knowledge_base is None else (asked.knowledge_base,)
+    names = () if parameters.knowledge_base is None else (parameters.knowledge_base,)
     with context.limited_to(names) as limited:
         base = limited.reading_existing()
-        report = base.insights.consolidate(dry_run=asked.dry_run, progress=limited.progress)
+        report = base.insights.consolidate(dry_run=parameters.dry_run, progress=limited.progress)
         # What is drawn may be of other users, or quote documents.
         is_open = limited.identity.user is None and "knowledge_base" in limited.resources
         texts = tuple(each.text for each in report.insights) if is_open else ()
-        return ConsolidationReply(base.name, report.examined, texts, report.waiting, asked.dry_run)
+        return ConsolidationReply(
+            base.name, report.examined, texts, report.waiting, parameters.dry_run
+        )

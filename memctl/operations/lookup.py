@@ -27,10 +27,10 @@ _SHOWN = ("id", "title", "media_type", "doc_type", "source", "created_at", "inge
           "namespace")  # fmt: skip
 _METADATA = ("media_type", "doc_type", "source", "created_at", "namespace", "size", "summary",
              "tags", "topics", "language", "session_id", "metadata", "superseded_by")  # fmt: skip
-MOST_CHARACTERS = 20_000
+MAX_CHARACTERS = 20_000
 _NEAR_TITLES = 3
 _RELATION = "Only relations of this type, such as links_to."
-_MOST_HOPS = 6
+_MAX_HOPS = 6
 
 
 # --- documents ------------------------------------------------------------------------------------
@@ -69,13 +69,13 @@ class DocumentList(Struct, frozen=True):
     """Where the rest begins; None where this is all."""
 
 
-def list_documents(context: OperationContext, asked: ListDocumentsParameters) -> DocumentList:
+def list_documents(context: OperationContext, parameters: ListDocumentsParameters) -> DocumentList:
     """List documents as ``memctl document list`` does, of all knowledge bases together."""
-    filters = context.filters(namespace=asked.namespace)
-    found = [(base, row) for base in opened(context) for row in _rows(base, filters, asked)]
+    filters = context.filters(namespace=parameters.namespace)
+    found = [(base, row) for base in opened(context) for row in _rows(base, filters, parameters)]
     found.sort(key=lambda each: str(each[1]["ingested_at"]), reverse=True)
-    end = asked.offset + asked.limit
-    shown = found[asked.offset : end]
+    end = parameters.offset + parameters.limit
+    shown = found[parameters.offset : end]
     return DocumentList(
         documents=tuple(_listed_document(base, row) for base, row in _with_passages(shown)),
         total=len(found),
@@ -84,15 +84,15 @@ def list_documents(context: OperationContext, asked: ListDocumentsParameters) ->
 
 
 def _rows(
-    base: KnowledgeBase, filters: Filters, asked: ListDocumentsParameters
+    base: KnowledgeBase, filters: Filters, parameters: ListDocumentsParameters
 ) -> list[dict[str, Any]]:
     table = base.documents.list(filters)
-    words = (asked.search or "").casefold().split()
+    words = (parameters.search or "").casefold().split()
     return [
         row
         for row in plain_rows(table.select(_SHOWN))
         if all(word in row["title"].casefold() for word in words)
-        and asked.doc_type in (None, _doc_type(row))
+        and parameters.doc_type in (None, _doc_type(row))
     ]
 
 
@@ -139,7 +139,7 @@ def _listed_document(base: KnowledgeBase, row: dict[str, Any]) -> ListedDocument
 # --- one document ---------------------------------------------------------------------------------
 
 _START = Rule("From which character on.", low=0, high=10**12)
-_MAX_CHARS = Rule("At most this many characters.", low=1, high=MOST_CHARACTERS)
+_MAX_CHARS = Rule("At most this many characters.", low=1, high=MAX_CHARACTERS)
 
 
 class GetDocumentParameters(Struct, frozen=True, kw_only=True):
@@ -167,12 +167,12 @@ class DocumentText(Struct, frozen=True):
     """How to get the rest, if there is any, and what holds now where this was superseded."""
 
 
-def get_document(context: OperationContext, asked: GetDocumentParameters) -> DocumentText:
+def get_document(context: OperationContext, parameters: GetDocumentParameters) -> DocumentText:
     """Return a piece of a document's text, as ``memctl document show --text`` has it."""
-    base, document = _find_document(context, asked.document_id)
+    base, document = _find_document(context, parameters.document_id)
     length = len(document.text)
-    start = min(asked.start, length)
-    end = min(start + asked.max_chars, length)
+    start = min(parameters.start, length)
+    end = min(start + parameters.max_chars, length)
     plain = to_plain(document)
     notes = []
     if document.superseded_by is not None:
@@ -201,18 +201,18 @@ class OpenParameters(Struct, frozen=True, kw_only=True):
     max_chars: Annotated[int, _MAX_CHARS] = 8000
 
 
-def open_item(context: OperationContext, asked: OpenParameters) -> DocumentText:
+def open_item(context: OperationContext, parameters: OpenParameters) -> DocumentText:
     """Return a piece of a document's text, or a memory with the evidence that it rests on."""
-    if not asked.id.startswith(("m_", "i_")):
+    if not parameters.id.startswith(("m_", "i_")):
         wanted = GetDocumentParameters(
-            document_id=asked.id, start=asked.start, max_chars=asked.max_chars
+            document_id=parameters.id, start=parameters.start, max_chars=parameters.max_chars
         )
         return get_document(context, wanted)
     opened(context)
-    base = context.owner("memories", asked.id)
-    view = base.memories.get(asked.id)
+    base = context.owner("memories", parameters.id)
+    view = base.memories.get(parameters.id)
     memory = view.memory
-    context.check_readable(base, memory.namespace, f"memory {asked.id!r}")
+    context.check_readable(base, memory.namespace, f"memory {parameters.id!r}")
     evidence = [to_plain(each) for each in view.evidence]
     metadata = {"type": memory.type, "level": memory.level, "created_at": memory.created_at}
     if memory.document_id is not None:
@@ -249,23 +249,23 @@ def _newer(context: OperationContext, base: KnowledgeBase, memory: Memory) -> Me
     return None if found is memory else found
 
 
-def _find_document(context: OperationContext, given: str) -> tuple[KnowledgeBase, Document]:
+def _find_document(context: OperationContext, reference: str) -> tuple[KnowledgeBase, Document]:
     """Return the document with an id or a title, and its knowledge base.
 
     Raises:
         NotFoundError: There is none that is open to this caller.
     """
-    what = f"document {given!r}"
+    what = f"document {reference!r}"
     bases = opened(context)
-    id_, base = given, None
+    id_, base = reference, None
     try:
-        base = bases.owner("documents", given)
+        base = bases.owner("documents", reference)
     except NotFoundError:
         titles = _by_title(context)
-        if given.casefold() not in titles:
-            near = _near_titles(given, titles)
+        if reference.casefold() not in titles:
+            near = _near_titles(reference, titles)
             raise NotFoundError(f"there is no {what}", near) from None
-        base, id_ = titles[given.casefold()]
+        base, id_ = titles[reference.casefold()]
     document = base.documents.get(id_).document
     context.check_readable(base, document.namespace, what)
     return base, document
@@ -281,10 +281,10 @@ def _by_title(context: OperationContext) -> dict[str, tuple[KnowledgeBase, str]]
     return found
 
 
-def _near_titles(given: str, titles: dict[str, tuple[KnowledgeBase, str]]) -> str:
+def _near_titles(title: str, titles: dict[str, tuple[KnowledgeBase, str]]) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(given.casefold(), titles, _NEAR_TITLES, 0.5)
+    near = get_close_matches(title.casefold(), titles, _NEAR_TITLES, 0.5)
     return f"near titles: {', '.join(near)}" if near else "list_documents lists all of them"
 
 
@@ -319,17 +319,19 @@ class SessionList(Struct, frozen=True):
     sessions: tuple[ListedSession, ...]
 
 
-def list_sessions(context: OperationContext, asked: ListSessionsParameters) -> SessionList:
+def list_sessions(context: OperationContext, parameters: ListSessionsParameters) -> SessionList:
     """List conversations, those of the user where one is named, of all knowledge bases together."""
     found = [
         record_like(ListedSession, session, kb=base.name)
         for base in opened(context)
         for session in base.sessions.list(
-            namespaces=context.namespaces("conversations"), status=asked.status, limit=asked.limit
+            namespaces=context.namespaces("conversations"),
+            status=parameters.status,
+            limit=parameters.limit,
         )
     ]
     found.sort(key=lambda each: each.last_at, reverse=True)
-    return SessionList(tuple(found[: asked.limit]))
+    return SessionList(tuple(found[: parameters.limit]))
 
 
 class SessionParameters(Struct, frozen=True, kw_only=True):
@@ -355,18 +357,18 @@ class SessionReply(Struct, frozen=True):
     turns: tuple[SaidTurn, ...]
 
 
-def look_at_sessions(context: OperationContext, asked: SessionParameters) -> SessionReply:
+def look_at_sessions(context: OperationContext, parameters: SessionParameters) -> SessionReply:
     """List conversations, or show the last turns of one.
 
     Raises:
         NotFoundError: There is none of that name.
     """
-    if asked.session_id is None:
-        listed = list_sessions(context, ListSessionsParameters(limit=asked.limit))
+    if parameters.session_id is None:
+        listed = list_sessions(context, ListSessionsParameters(limit=parameters.limit))
         return SessionReply(listed.sessions, ())
-    base, session = readable_session(context, opened(context), asked.session_id)
+    base, session = readable_session(context, opened(context), parameters.session_id)
     turns = tuple(
-        record_like(SaidTurn, turn) for turn in base.sessions.turns(session, last=asked.limit)
+        record_like(SaidTurn, turn) for turn in base.sessions.turns(session, last=parameters.limit)
     )
     return SessionReply((record_like(ListedSession, session, kb=base.name),), turns)
 
@@ -417,17 +419,20 @@ class GraphSearchReply(Struct, frozen=True):
 
 
 def search_knowledge_graph(
-    context: OperationContext, asked: GraphSearchParameters
+    context: OperationContext, parameters: GraphSearchParameters
 ) -> GraphSearchReply:
     """Find names as ``memctl graph search`` does, in every knowledge base that is read."""
     names = [
         record_like(GraphName, found, kb=base.name, relations=_near(found.relations))
         for base in opened(context)
         for found in base.graph.view(context.filters()).search(
-            asked.query, asked.limit, relation=asked.relation_type, type_=asked.node_type
+            parameters.query,
+            parameters.limit,
+            relation=parameters.relation_type,
+            type_=parameters.node_type,
         )
     ]
-    return GraphSearchReply(asked.query, tuple(names[: asked.limit]))
+    return GraphSearchReply(parameters.query, tuple(names[: parameters.limit]))
 
 
 def _near(views: Iterable[NeighbourView]) -> tuple[NearName, ...]:
@@ -438,7 +443,7 @@ class NeighborsParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``get_graph_neighbors``."""
 
     name: Annotated[str, Rule("A name, an alias or the id of one.")]
-    hops: Annotated[int, Rule("At most this many steps.", low=1, high=_MOST_HOPS)] = 1
+    hops: Annotated[int, Rule("At most this many steps.", low=1, high=_MAX_HOPS)] = 1
     relation_type: Annotated[str | None, Rule(_RELATION)] = None
     direction: Annotated[
         Direction, Rule("Only relations that lead away from the name, or to it.")
@@ -454,19 +459,21 @@ class NeighborsReply(Struct, frozen=True):
     neighbors: tuple[NearName, ...]
 
 
-def get_graph_neighbors(context: OperationContext, asked: NeighborsParameters) -> NeighborsReply:
+def get_graph_neighbors(
+    context: OperationContext, parameters: NeighborsParameters
+) -> NeighborsReply:
     """List what is near a name as ``memctl graph neighbors`` does, where that name is first found.
 
     Raises:
         NotFoundError: Nothing is called that.
     """
 
-    base, view, node = find_in_graphs(context, opened(context), asked.name)
+    base, view, node = find_in_graphs(context, opened(context), parameters.name)
     near = view.neighbours(
         node.id,
-        asked.hops,
-        asked.limit,
-        relation=asked.relation_type,
-        direction=asked.direction,
+        parameters.hops,
+        parameters.limit,
+        relation=parameters.relation_type,
+        direction=parameters.direction,
     )
     return NeighborsReply(base.name, node.name, _near(near))

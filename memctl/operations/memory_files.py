@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
 
 ROOT = "/memories"
-_BELOW_ROOT = f"external_id >= '{ROOT}/' and external_id < '{ROOT}0'"
+_IN_ROOT = f"external_id >= '{ROOT}/' and external_id < '{ROOT}0'"
 _LONGEST_PATH = 200
-_MOST_FOLDERS = 8
-_MOST_LINES = 999_999
+_MAX_FOLDERS = 8
+_MAX_LINES = 999_999
 _SHOWN_LEVELS = 2
-_MOST_PLACES = 50
-_AROUND = 4
+_MAX_PLACES = 50
+_CONTEXT_LINES = 4
 """Lines shown before and after an edit."""
 
 Command = Literal["view", "create", "str_replace", "insert", "delete", "rename"]
@@ -65,7 +65,7 @@ class MemoryFileReply(Struct, frozen=True):
     text: str
     """For the model."""
     document_id: str | None = None
-    """The version of the file that there is now; None for a folder, or where none is."""
+    """The current version of the file; None for a folder, or if there is none."""
 
 
 class MemoryFile(Struct, frozen=True):
@@ -76,22 +76,22 @@ class MemoryFile(Struct, frozen=True):
     size: int
 
 
-def memory_file(context: OperationContext, asked: MemoryFileParameters) -> MemoryFileReply:
+def memory_file(context: OperationContext, parameters: MemoryFileParameters) -> MemoryFileReply:
     """Carry out a command on files below ``/memories``.
 
     Raises:
         NotFoundError: There is no such file.
         UsageError: The path cannot be one, or the command cannot be done.
     """
-    reply = _COMMANDS[asked.command](_Files(context, dry_run=asked.dry_run), asked)
-    if not asked.dry_run or asked.command == "view":
+    reply = _COMMANDS[parameters.command](_Files(context, dry_run=parameters.dry_run), parameters)
+    if not parameters.dry_run or parameters.command == "view":
         return reply
     return replace(reply, text=f"Nothing is written. It would say: {reply.text}", document_id=None)
 
 
-def only_views(asked: MemoryFileParameters) -> bool:
+def is_view_only(parameters: MemoryFileParameters) -> bool:
     """Return whether a command leaves all files as they are."""
-    return asked.command == "view"
+    return parameters.command == "view"
 
 
 def memory_file_text(reply: MemoryFileReply) -> str:
@@ -119,9 +119,9 @@ def checked_path(given: str | None) -> str:
         raise UsageError(
             f"{given[:80]!r} is no path of a memory", f"write one below {ROOT}, without .."
         )
-    if len(path) > _LONGEST_PATH or len(names) > _MOST_FOLDERS:
+    if len(path) > _LONGEST_PATH or len(names) > _MAX_FOLDERS:
         raise UsageError(
-            f"the path has more than {_LONGEST_PATH} characters or {_MOST_FOLDERS} parts",
+            f"the path has more than {_LONGEST_PATH} characters or {_MAX_FOLDERS} parts",
             "take a shorter one",
         )
     return path
@@ -140,7 +140,7 @@ class _Files:
         """Return the files in a folder and its folders, or the one file, by path."""
         if not self._context.home.exists(self._context.kb_to_write):
             return []
-        filters = Filters(namespaces=(self._namespace,), where=_BELOW_ROOT)
+        filters = Filters(namespaces=(self._namespace,), where=_IN_ROOT)
         rows = self._base.documents.list(filters)
         found = [
             MemoryFile(row["external_id"], row["id"], row["size"])
@@ -207,8 +207,8 @@ class _Files:
 # --- commands -------------------------------------------------------------------------------------
 
 
-def _view(files: _Files, asked: MemoryFileParameters) -> MemoryFileReply:
-    path = checked_path(asked.path)
+def _view(files: _Files, parameters: MemoryFileParameters) -> MemoryFileReply:
+    path = checked_path(parameters.path)
     below = files.below(path)
     file = next((each for each in below if each.path == path), None)
     if file is None:
@@ -216,9 +216,9 @@ def _view(files: _Files, asked: MemoryFileParameters) -> MemoryFileReply:
             files.existing(path)
         return MemoryFileReply("view", path, _listing(path, below))
     lines = files.read(file).split("\n")
-    if len(lines) > _MOST_LINES:
-        raise UsageError(f"File {path} exceeds maximum line limit of {_MOST_LINES} lines.")
-    first, last = _range(asked.view_range, len(lines))
+    if len(lines) > _MAX_LINES:
+        raise UsageError(f"File {path} exceeds maximum line limit of {_MAX_LINES} lines.")
+    first, last = _range(parameters.view_range, len(lines))
     shown = _number_lines(lines[first - 1 : last], first)
     text = f"Here's the content of {path} with line numbers:\n{shown}"
     return MemoryFileReply("view", path, text, file.document_id)
@@ -261,11 +261,11 @@ def _size(count: int) -> str:
     return f"{count}G"
 
 
-def _create(files: _Files, asked: MemoryFileParameters) -> MemoryFileReply:
-    path = _file_path(files, asked.path)
+def _create(files: _Files, parameters: MemoryFileParameters) -> MemoryFileReply:
+    path = _file_path(files, parameters.path)
     if files.find(path) is not None:
         raise UsageError(f"File {path} already exists", "edit it with str_replace or insert")
-    made = files.write(path, _require_given(asked.file_text, "file_text"))
+    made = files.write(path, _require_given(parameters.file_text, "file_text"))
     return MemoryFileReply("create", path, f"File created successfully at: {path}", made)
 
 
@@ -292,53 +292,53 @@ def _require_given(value: str | None, name: str) -> str:
     return value
 
 
-def _str_replace(files: _Files, asked: MemoryFileParameters) -> MemoryFileReply:
-    file = files.existing(checked_path(asked.path))
-    text, old = files.read(file), _require_given(asked.old_str, "old_str")
+def _str_replace(files: _Files, parameters: MemoryFileParameters) -> MemoryFileReply:
+    file = files.existing(checked_path(parameters.path))
+    text, old = files.read(file), _require_given(parameters.old_str, "old_str")
     if not old or old not in text:
         raise UsageError(
             f"No replacement was performed, old_str `{old}` did not appear verbatim in {file.path}."
         )
     if text.count(old) > 1:
         lines, at = list[int](), -1
-        while (at := text.find(old, at + 1)) >= 0 and len(lines) <= _MOST_PLACES:
+        while (at := text.find(old, at + 1)) >= 0 and len(lines) <= _MAX_PLACES:
             lines.append(text.count("\n", 0, at) + 1)
-        shown = ", ".join(map(str, lines[:_MOST_PLACES]))
-        more = " and more" if len(lines) > _MOST_PLACES else ""
+        shown = ", ".join(map(str, lines[:_MAX_PLACES]))
+        more = " and more" if len(lines) > _MAX_PLACES else ""
         raise UsageError(
             f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines:"
             f" {shown}{more}. Please ensure it is unique"
         )
     at = text.index(old)
-    changed = text.replace(old, asked.new_str or "")
-    return _edit(files, asked.command, file, changed, text.count("\n", 0, at) + 1)
+    changed = text.replace(old, parameters.new_str or "")
+    return _edit(files, parameters.command, file, changed, text.count("\n", 0, at) + 1)
 
 
-def _insert(files: _Files, asked: MemoryFileParameters) -> MemoryFileReply:
-    file = files.existing(checked_path(asked.path))
-    lines, at = files.read(file).split("\n"), asked.insert_line
+def _insert(files: _Files, parameters: MemoryFileParameters) -> MemoryFileReply:
+    file = files.existing(checked_path(parameters.path))
+    lines, at = files.read(file).split("\n"), parameters.insert_line
     if at is None or at > len(lines):
         raise UsageError(
             f"Invalid `insert_line` parameter: {at}. It should be within the range of lines of the"
             f" file: [0, {len(lines)}]"
         )
-    added = _require_given(asked.insert_text, "insert_text").removesuffix("\n").split("\n")
+    added = _require_given(parameters.insert_text, "insert_text").removesuffix("\n").split("\n")
     changed = "\n".join([*lines[:at], *added, *lines[at:]])
-    return _edit(files, asked.command, file, changed, at + 1)
+    return _edit(files, parameters.command, file, changed, at + 1)
 
 
 def _edit(
     files: _Files, command: Command, file: MemoryFile, text: str, line: int
 ) -> MemoryFileReply:
     made = files.write(file.path, text)
-    first = max(1, line - _AROUND)
-    shown = _number_lines(text.split("\n")[first - 1 : line + _AROUND], first)
+    first = max(1, line - _CONTEXT_LINES)
+    shown = _number_lines(text.split("\n")[first - 1 : line + _CONTEXT_LINES], first)
     message = f"The file {file.path} has been edited.\n{shown}"
     return MemoryFileReply(command, file.path, message, made)
 
 
-def _delete(files: _Files, asked: MemoryFileParameters) -> MemoryFileReply:
-    path = checked_path(asked.path)
+def _delete(files: _Files, parameters: MemoryFileParameters) -> MemoryFileReply:
+    path = checked_path(parameters.path)
     if path == ROOT:
         raise UsageError(f"{ROOT} itself cannot be deleted", "delete what is in it")
     below = files.below(path)
@@ -348,8 +348,11 @@ def _delete(files: _Files, asked: MemoryFileParameters) -> MemoryFileReply:
     return MemoryFileReply("delete", path, f"Successfully deleted {path}")
 
 
-def _rename(files: _Files, asked: MemoryFileParameters) -> MemoryFileReply:
-    old, new = checked_path(asked.old_path or asked.path), checked_path(asked.new_path)
+def _rename(files: _Files, parameters: MemoryFileParameters) -> MemoryFileReply:
+    old, new = (
+        checked_path(parameters.old_path or parameters.path),
+        checked_path(parameters.new_path),
+    )
     below = files.below(old)
     if not below or old == ROOT:
         files.existing(old)

@@ -1,7 +1,7 @@
-"""For whom an operation runs, and what it may open, read and change.
+"""Who an operation runs for, and what it may open, read and change.
 
-Knowledge bases stay open between calls, and are opened anew when their settings change.  Knows
-whose a namespace is, never what an operation does.
+Knowledge bases stay open between calls, and are reopened when their settings change. Knows whose a
+namespace is, never what an operation does.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from memctl.errors import KnowledgeBaseNotFound, MemctlError, NotFoundError, UsageError
 from memctl.identity import Identity, conversations_of, documents_of, readable_by
-from memctl.ids import keeper_of
+from memctl.ids import private_agent
 from memctl.instants import parse_instant
 from memctl.literals import RESOURCES
 from memctl.records import Filters
@@ -220,7 +220,7 @@ class OperationContext:
         return self._open(self.home.name_to_change(self._kbs[0] if self._kbs else None))
 
     @contextmanager
-    def adding(self, *, dry_run: bool) -> Iterator[KnowledgeBase]:
+    def open_for_adding(self, *, dry_run: bool) -> Iterator[KnowledgeBase]:
         """Give the knowledge base to add to; a dry run does not make the default one.
 
         Raises:
@@ -361,7 +361,9 @@ class OperationContext:
     def reads(self, base: KnowledgeBase, namespace: str) -> bool:
         """Return whether a row of a namespace may be shown; a private one only to its user."""
         if self.identity.user is None:
-            is_own = self.identity.agent is not None and keeper_of(namespace) == self.identity.agent
+            is_own = (
+                self.identity.agent is not None and private_agent(namespace) == self.identity.agent
+            )
             return is_own or namespace not in base.settings.private_namespaces
         return namespace in self.namespaces()
 

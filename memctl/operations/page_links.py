@@ -101,54 +101,54 @@ class MissingLinksReply(Struct, frozen=True):
     missing: tuple[MissingLink, ...]
 
 
-def page_links(context: OperationContext, asked: PageParameters) -> PageLinksReply:
+def page_links(context: OperationContext, parameters: PageParameters) -> PageLinksReply:
     """Return where a document links to."""
-    view, id_, title = _page(context, asked.document_id, asked.namespace)
-    return PageLinksReply(id_, title, tuple(view.outgoing(id_, asked.limit)))
+    view, id_, title = _page(context, parameters.document_id, parameters.namespace)
+    return PageLinksReply(id_, title, tuple(view.outgoing(id_, parameters.limit)))
 
 
-def backlinks(context: OperationContext, asked: PageParameters) -> BacklinksReply:
+def backlinks(context: OperationContext, parameters: PageParameters) -> BacklinksReply:
     """Return the documents that link to one."""
-    view, id_, title = _page(context, asked.document_id, asked.namespace)
-    return BacklinksReply(id_, title, tuple(view.backlinks(id_, asked.limit)))
+    view, id_, title = _page(context, parameters.document_id, parameters.namespace)
+    return BacklinksReply(id_, title, tuple(view.backlinks(id_, parameters.limit)))
 
 
-def unlinked_mentions(context: OperationContext, asked: PageParameters) -> MentionsReply:
+def unlinked_mentions(context: OperationContext, parameters: PageParameters) -> MentionsReply:
     """Return the documents that name one without a link."""
-    view, id_, title = _page(context, asked.document_id, asked.namespace)
-    return MentionsReply(id_, title, tuple(view.mentions(id_, asked.limit)))
+    view, id_, title = _page(context, parameters.document_id, parameters.namespace)
+    return MentionsReply(id_, title, tuple(view.mentions(id_, parameters.limit)))
 
 
-def related_pages(context: OperationContext, asked: RelatedParameters) -> RelatedReply:
+def related_pages(context: OperationContext, parameters: RelatedParameters) -> RelatedReply:
     """Return the documents that are about the same as one."""
-    view, id_, title = _page(context, asked.document_id, asked.namespace)
-    return RelatedReply(id_, title, tuple(view.related(id_, asked.limit)))
+    view, id_, title = _page(context, parameters.document_id, parameters.namespace)
+    return RelatedReply(id_, title, tuple(view.related(id_, parameters.limit)))
 
 
-def missing_links(context: OperationContext, asked: LinksParameters) -> MissingLinksReply:
+def missing_links(context: OperationContext, parameters: LinksParameters) -> MissingLinksReply:
     """Return the names that links use and no document has."""
-    return MissingLinksReply(tuple(_view(context, asked.namespace).missing(asked.limit)))
+    return MissingLinksReply(tuple(_view(context, parameters.namespace).missing(parameters.limit)))
 
 
-def check_links(context: OperationContext, asked: LinksParameters) -> LinkCheck:
+def check_links(context: OperationContext, parameters: LinksParameters) -> LinkCheck:
     """Return how the links stand, and what is wrong with some."""
-    found = _view(context, asked.namespace).check()
-    return replace(found, problems=found.problems[: asked.limit])
+    found = _view(context, parameters.namespace).check()
+    return replace(found, problems=found.problems[: parameters.limit])
 
 
-def extract_links(context: OperationContext, asked: RenewParameters) -> LinkExtraction:
+def extract_links(context: OperationContext, parameters: RenewParameters) -> LinkExtraction:
     """Find the links of a document in its text again."""
-    base, id_ = _changeable(context, asked.document_id)
-    return base.documents.extract_links([id_], dry_run=asked.dry_run)
+    base, id_ = _changeable(context, parameters.document_id)
+    return base.documents.extract_links([id_], dry_run=parameters.dry_run)
 
 
-def embed_document(context: OperationContext, asked: RenewParameters) -> VectorRenewal:
+def embed_document(context: OperationContext, parameters: RenewParameters) -> VectorRenewal:
     """Make the vectors of a document anew."""
-    base, id_ = _changeable(context, asked.document_id)
-    return base.documents.renew_vectors([id_], dry_run=asked.dry_run)
+    base, id_ = _changeable(context, parameters.document_id)
+    return base.documents.renew_vectors([id_], dry_run=parameters.dry_run)
 
 
-def _changeable(context: OperationContext, given: str) -> tuple[KnowledgeBase, str]:
+def _changeable(context: OperationContext, reference: str) -> tuple[KnowledgeBase, str]:
     """Return the knowledge base that is written to, and the document in it that is meant.
 
     Raises:
@@ -158,8 +158,8 @@ def _changeable(context: OperationContext, given: str) -> tuple[KnowledgeBase, s
     base = context.reading_existing()
     base.resources.require_writable()
     view = base.links.view(context.filters())
-    page = view.map.pages[view.map.find(given).page]
-    context.check_changeable(base, page.namespace, f"document {given!r}")
+    page = view.map.pages[view.map.find(reference).page]
+    context.check_changeable(base, page.namespace, f"document {reference!r}")
     return base, page.id
 
 
@@ -168,7 +168,7 @@ def _view(context: OperationContext, namespace: str | None) -> PageLinks:
 
 
 def _page(
-    context: OperationContext, given: str, namespace: str | None
+    context: OperationContext, reference: str, namespace: str | None
 ) -> tuple[PageLinks, str, str]:
     """Return the links, and id and title of the document that is meant.
 
@@ -176,5 +176,5 @@ def _page(
         NotFoundError: There is none that is open to this caller.
     """
     view = _view(context, namespace)
-    page = view.map.pages[view.map.find(given).page]
+    page = view.map.pages[view.map.find(reference).page]
     return view, page.id, page.title

@@ -142,15 +142,15 @@ def _shown_value(value: object) -> str:
     return shown if len(shown) <= _LONGEST_VALUE else f"{shown[:_LONGEST_VALUE]}..."
 
 
-def parse_names(given: object, parameter: str) -> tuple[str, ...]:
+def parse_names(value: object, parameter: str) -> tuple[str, ...]:
     """Return the names that a parameter of any type was given: one, a list, or none.
 
     Raises:
         UsageError: It is something else.
     """
-    if given is None:
+    if value is None:
         return ()
-    names = [given] if isinstance(given, str) else given
+    names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise UsageError(f"{parameter} must be a name or a list of names")
     return tuple(names)

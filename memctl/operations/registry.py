@@ -64,7 +64,7 @@ from memctl.operations.lookup import (
     list_sessions,
     search_knowledge_graph,
 )
-from memctl.operations.memory_files import memory_file, memory_file_text, only_views
+from memctl.operations.memory_files import is_view_only, memory_file, memory_file_text
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.page_links import (
     backlinks,
@@ -134,7 +134,7 @@ class Operation(Struct, frozen=True):
     failure: str = ""
     """What stands before the message of an error."""
     alias_of: str = ""
-    """The operation of which this is another form, for those that may use it."""
+    """The operation that this one is an alias of, for callers that may use that one."""
     topic: str = ""
     """The set that it belongs to, for servers that offer some; by default that of its module."""
     is_idempotent: bool = True
@@ -152,9 +152,11 @@ class Operation(Struct, frozen=True):
         """A record."""
         return _records_of(self.run)[1]
 
-    def effect_of(self, asked: object) -> Effect:
+    def effect_of(self, parameters: object) -> Effect:
         """Return what it does with some parameters."""
-        return "read" if self.only_reads is not None and self.only_reads(asked) else self.effect
+        return (
+            "read" if self.only_reads is not None and self.only_reads(parameters) else self.effect
+        )
 
     @property
     def toolset(self) -> str:
@@ -632,7 +634,7 @@ OPERATIONS: tuple[Operation, ...] = (
         effect="destructive",
         resource="memory",
         text=memory_file_text,
-        only_reads=only_views,
+        only_reads=is_view_only,
         is_idempotent=False,
     ),
     Operation(

@@ -53,24 +53,26 @@ class StoreReply(Struct, frozen=True):
     dry_run: bool
 
 
-def store_important_information(context: OperationContext, asked: StoreParameters) -> StoreReply:
+def store_important_information(
+    context: OperationContext, parameters: StoreParameters
+) -> StoreReply:
     """Store a statement for the user; the same one twice is stored once."""
-    is_fact = asked.memory_type in (_FACT, "important_information")
-    type_ = _FACT if is_fact else asked.memory_type
+    is_fact = parameters.memory_type in (_FACT, "important_information")
+    type_ = _FACT if is_fact else parameters.memory_type
     with context.for_user() as limited:
         memory = _add(
             limited,
-            asked.information,
+            parameters.information,
             type_=type_,
-            tags=asked.tags,
-            importance=asked.importance,
-            metadata=asked.metadata,
-            private=asked.private,
-            dry_run=asked.dry_run,
+            tags=parameters.tags,
+            importance=parameters.importance,
+            metadata=parameters.metadata,
+            private=parameters.private,
+            dry_run=parameters.dry_run,
         )
-    done = "Would be stored" if asked.dry_run else "Stored"
+    done = "Would be stored" if parameters.dry_run else "Stored"
     message = f"{done} as {memory.type}."
-    return StoreReply(True, message, memory.text, memory.id, memory.type, asked.dry_run)
+    return StoreReply(True, message, memory.text, memory.id, memory.type, parameters.dry_run)
 
 
 class RememberParameters(Struct, frozen=True, kw_only=True):
@@ -101,7 +103,7 @@ class MemoryReply(Struct, frozen=True):
     dry_run: bool
 
 
-def remember(context: OperationContext, asked: RememberParameters) -> MemoryReply:
+def remember(context: OperationContext, parameters: RememberParameters) -> MemoryReply:
     """Remember a statement; its names, #tags and type are read from its text.
 
     What a user says with a trigger, such as ``important: ...``, is kept as in a conversation:
@@ -109,15 +111,15 @@ def remember(context: OperationContext, asked: RememberParameters) -> MemoryRepl
     """
     memory = _add(
         context,
-        asked.text,
-        type_=asked.type,
-        tags=asked.tags,
-        importance=asked.importance,
-        session=asked.session_id,
-        private=asked.private,
-        dry_run=asked.dry_run,
+        parameters.text,
+        type_=parameters.type,
+        tags=parameters.tags,
+        importance=parameters.importance,
+        session=parameters.session_id,
+        private=parameters.private,
+        dry_run=parameters.dry_run,
     )
-    return record_like(MemoryReply, memory, kb=context.kb_to_write, dry_run=asked.dry_run)
+    return record_like(MemoryReply, memory, kb=context.kb_to_write, dry_run=parameters.dry_run)
 
 
 def _add(
@@ -132,7 +134,7 @@ def _add(
     private: bool,
     dry_run: bool,
 ) -> Memory:
-    with context.adding(dry_run=dry_run) as base:
+    with context.open_for_adding(dry_run=dry_run) as base:
         return base.memories.add(
             text.strip(),
             type_=type_,
@@ -160,20 +162,23 @@ class UpdateParameters(Struct, frozen=True, kw_only=True):
     dry_run: Annotated[bool, Rule(_DRY_RUN)] = False
 
 
-def update_memory(context: OperationContext, asked: UpdateParameters) -> MemoryReply:
+def update_memory(context: OperationContext, parameters: UpdateParameters) -> MemoryReply:
     """Write a new version of a memory; the old one stays in its history."""
-    if all(each is None for each in (asked.text, asked.type, asked.tags, asked.importance)):
+    if all(
+        each is None
+        for each in (parameters.text, parameters.type, parameters.tags, parameters.importance)
+    ):
         raise UsageError("nothing to change", "give text, type, tags or importance")
-    base, memory = _changeable(context, asked.id)
+    base, memory = _changeable(context, parameters.id)
     changed = base.memories.edit(
         memory.id,
-        None if asked.text is None else asked.text.strip(),
-        type_=asked.type,
-        tags=asked.tags,
-        importance=asked.importance,
-        dry_run=asked.dry_run,
+        None if parameters.text is None else parameters.text.strip(),
+        type_=parameters.type,
+        tags=parameters.tags,
+        importance=parameters.importance,
+        dry_run=parameters.dry_run,
     )
-    return record_like(MemoryReply, changed, kb=base.name, dry_run=asked.dry_run)
+    return record_like(MemoryReply, changed, kb=base.name, dry_run=parameters.dry_run)
 
 
 class ForgetParameters(Struct, frozen=True, kw_only=True):
@@ -197,17 +202,19 @@ class ForgetReply(Struct, frozen=True):
     message: str
 
 
-def forget_memory(context: OperationContext, asked: ForgetParameters) -> ForgetReply:
+def forget_memory(context: OperationContext, parameters: ForgetParameters) -> ForgetReply:
     """Forget a memory for good, with its versions and the insights that rest on it."""
     from memctl.forget import Selection
 
-    base, memory = _changeable(context, asked.id)
-    is_preview = asked.dry_run or not asked.confirm
+    base, memory = _changeable(context, parameters.id)
+    is_preview = parameters.dry_run or not parameters.confirm
     report = base.forget(Selection(memories=(memory.id,)), dry_run=is_preview)
     if is_preview:
         message = f"{memory.id} would go; with confirm set to true it is forgotten for good."
     elif report.left:
-        message = f"{memory.id} is gone, but some of it is left: {_what_is_left(report.left)}."
+        message = (
+            f"{memory.id} is gone, but some of it is left: {_describe_remaining(report.left)}."
+        )
     else:
         message = f"{memory.id} is gone for good."
     return ForgetReply(
@@ -221,8 +228,8 @@ def forget_memory(context: OperationContext, asked: ForgetParameters) -> ForgetR
     )
 
 
-def _what_is_left(left: Sequence[RemainingPlace]) -> str:
-    return "; ".join(dict.fromkeys(f"in {each.place}: {each.why} ({each.hint})" for each in left))
+def _describe_remaining(places: Sequence[RemainingPlace]) -> str:
+    return "; ".join(dict.fromkeys(f"in {each.place}: {each.why} ({each.hint})" for each in places))
 
 
 def _changeable(context: OperationContext, id_: str) -> tuple[KnowledgeBase, Memory]:

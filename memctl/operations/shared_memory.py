@@ -1,4 +1,4 @@
-"""Operations on values by key: those of shared pools, and those that an agent keeps in tiers."""
+"""Operations on values by key, in shared pools and in an agent's tiers."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class SharedValue(Struct, frozen=True):
     """Of the pool; a write with ``if_version`` is refused if the pool has changed since."""
 
 
-def read_shared_memory(context: OperationContext, asked: ReadPoolParameters) -> SharedValue:
+def read_shared_memory(context: OperationContext, parameters: ReadPoolParameters) -> SharedValue:
     """Read as ``memctl pool read`` does."""
-    found = _pools(context).read(asked.pool_id, asked.key)
+    found = _pools(context).read(parameters.pool_id, parameters.key)
     return record_like(SharedValue, found, success=True)
 
 
@@ -76,19 +76,21 @@ class SharedChange(Struct, frozen=True):
     dry_run: bool
 
 
-def write_shared_memory(context: OperationContext, asked: WritePoolParameters) -> SharedChange:
+def write_shared_memory(context: OperationContext, parameters: WritePoolParameters) -> SharedChange:
     """Write as ``memctl pool write`` does.
 
     Raises:
         Unavailable: On a dry run: the caller may not write to the pool.
     """
     pools = _pools(context)
-    if asked.dry_run:
-        if not pools.writable_by(asked.pool_id, pools.caller):
-            raise Unavailable(f"{pools.caller} may not write to {asked.pool_id}")
-        return SharedChange(True, asked.pool_id, asked.key, None, (), True)
-    done = pools.write(asked.pool_id, asked.key, asked.value, if_version=asked.if_version)
-    return SharedChange(True, done.pool_id, asked.key, done.version, done.evicted, False)
+    if parameters.dry_run:
+        if not pools.writable_by(parameters.pool_id, pools.caller):
+            raise Unavailable(f"{pools.caller} may not write to {parameters.pool_id}")
+        return SharedChange(True, parameters.pool_id, parameters.key, None, (), True)
+    done = pools.write(
+        parameters.pool_id, parameters.key, parameters.value, if_version=parameters.if_version
+    )
+    return SharedChange(True, done.pool_id, parameters.key, done.version, done.evicted, False)
 
 
 # --- pools ----------------------------------------------------------------------------------------
@@ -128,9 +130,11 @@ class PoolStatisticsParameters(Struct, frozen=True, kw_only=True):
     pool_id: Annotated[str, Rule(_POOL)]
 
 
-def memory_pool_stats(context: OperationContext, asked: PoolStatisticsParameters) -> PoolStatistics:
+def memory_pool_stats(
+    context: OperationContext, parameters: PoolStatisticsParameters
+) -> PoolStatistics:
     """Count as ``memctl pool stats`` does."""
-    return _pools(context).statistics(asked.pool_id)
+    return _pools(context).statistics(parameters.pool_id)
 
 
 class CreatePoolParameters(Struct, frozen=True, kw_only=True):
@@ -158,30 +162,30 @@ class PoolReply(Struct, frozen=True):
     dry_run: bool
 
 
-def create_memory_pool(context: OperationContext, asked: CreatePoolParameters) -> PoolReply:
+def create_memory_pool(context: OperationContext, parameters: CreatePoolParameters) -> PoolReply:
     """Make a pool as ``memctl pool create`` does; the caller owns it."""
     from memctl.pools import Retention, parse_scope
 
-    visibility, lifetime = parse_scope(parse_names(asked.scope, "scope"))
+    visibility, lifetime = parse_scope(parse_names(parameters.scope, "scope"))
     try:
-        retention = Retention(**asked.retention_policy or {})
+        retention = Retention(**parameters.retention_policy or {})
         retention.check()
     except TypeError:
         raise UsageError(
             "the retention policy has a key or value that it cannot have",
             "it has ttl_seconds, max_size_bytes and eviction",
         ) from None
-    if asked.dry_run:
-        return PoolReply(True, asked.pool_id, _caller(context), True)
+    if parameters.dry_run:
+        return PoolReply(True, parameters.pool_id, _caller(context), True)
     base = context.writing()
     made = base.pools.acting_as(_caller(context)).create(
-        asked.pool_id,
-        name=asked.name,
-        pool_type=asked.pool_type,
+        parameters.pool_id,
+        name=parameters.name,
+        pool_type=parameters.pool_type,
         visibility=visibility,
         lifetime=lifetime,
         retention=retention,
-        access={"public": True} if asked.public else None,
+        access={"public": True} if parameters.public else None,
         session_id=context.identity.session if lifetime == "session" else None,
     )
     return PoolReply(True, made.pool_id, made.owner, False)
@@ -209,20 +213,20 @@ class PoolRights(Struct, frozen=True):
     dry_run: bool
 
 
-def grant_memory_pool(context: OperationContext, asked: GrantPoolParameters) -> PoolRights:
+def grant_memory_pool(context: OperationContext, parameters: GrantPoolParameters) -> PoolRights:
     """Grant or revoke as ``memctl pool grant`` and ``memctl pool revoke`` do.
 
     Raises:
         AccessRefused: The caller does not own the pool.
     """
     pools = _pools(context)
-    if asked.dry_run:
-        pool = pools.require_grantable(asked.pool_id)
-    elif asked.level == "none":
-        pool = pools.revoke(asked.pool_id, asked.agent)
+    if parameters.dry_run:
+        pool = pools.require_grantable(parameters.pool_id)
+    elif parameters.level == "none":
+        pool = pools.revoke(parameters.pool_id, parameters.agent)
     else:
-        pool = pools.grant(asked.pool_id, asked.agent, asked.level)
-    return PoolRights(True, pool.pool_id, pool.owner, pool.access_control, asked.dry_run)
+        pool = pools.grant(parameters.pool_id, parameters.agent, parameters.level)
+    return PoolRights(True, pool.pool_id, pool.owner, pool.access_control, parameters.dry_run)
 
 
 class DeletePoolParameters(Struct, frozen=True, kw_only=True):
@@ -232,11 +236,15 @@ class DeletePoolParameters(Struct, frozen=True, kw_only=True):
     dry_run: Annotated[bool, Rule("Delete nothing; only check the right to.")] = False
 
 
-def delete_memory_pool(context: OperationContext, asked: DeletePoolParameters) -> PoolReply:
+def delete_memory_pool(context: OperationContext, parameters: DeletePoolParameters) -> PoolReply:
     """Delete as ``memctl pool delete`` does, which only the owner may."""
     pools = _pools(context)
-    found = pools.require_deletable(asked.pool_id) if asked.dry_run else pools.delete(asked.pool_id)
-    return PoolReply(True, found.pool_id, found.owner, asked.dry_run)
+    found = (
+        pools.require_deletable(parameters.pool_id)
+        if parameters.dry_run
+        else pools.delete(parameters.pool_id)
+    )
+    return PoolReply(True, found.pool_id, found.owner, parameters.dry_run)
 
 
 def _caller(context: OperationContext) -> str:
@@ -280,12 +288,12 @@ class ValueOfTier(Struct, frozen=True):
     memory_id: str | None = None
 
 
-def read_memory_tier(context: OperationContext, asked: ReadTierParameters) -> ValueOfTier:
+def read_memory_tier(context: OperationContext, parameters: ReadTierParameters) -> ValueOfTier:
     """Read as ``memctl tier get`` does."""
-    router = tier_router(context.reading_existing(), context, asked.session_id)
-    found = router.read(asked.key, tier=asked.tier)
+    router = tier_router(context.reading_existing(), context, parameters.session_id)
+    found = router.read(parameters.key, tier=parameters.tier)
     if found is None:
-        return ValueOfTier(False, asked.key)
+        return ValueOfTier(False, parameters.key)
     return record_like(ValueOfTier, found, found=True)
 
 
@@ -315,21 +323,29 @@ class TierChange(Struct, frozen=True):
     dry_run: bool
 
 
-def write_memory_tier(context: OperationContext, asked: WriteTierParameters) -> TierChange:
+def write_memory_tier(context: OperationContext, parameters: WriteTierParameters) -> TierChange:
     """Write as ``memctl tier set`` does.
 
     Raises:
         UsageError: Something cannot be stored, or does not go with the tier.
     """
-    with context.adding(dry_run=asked.dry_run) as base:
-        router = tier_router(base, context, asked.session_id)
-        if asked.dry_run:
+    with context.open_for_adding(dry_run=parameters.dry_run) as base:
+        router = tier_router(base, context, parameters.session_id)
+        if parameters.dry_run:
             tier = router.check_write(
-                asked.key, asked.value, asked.tier, ttl=asked.ttl, type_=asked.memory_type
+                parameters.key,
+                parameters.value,
+                parameters.tier,
+                ttl=parameters.ttl,
+                type_=parameters.memory_type,
             )
-            return TierChange(True, asked.key, tier, None, None, True)
+            return TierChange(True, parameters.key, tier, None, None, True)
         made = router.write(
-            asked.key, asked.value, asked.tier, ttl=asked.ttl, type_=asked.memory_type
+            parameters.key,
+            parameters.value,
+            parameters.tier,
+            ttl=parameters.ttl,
+            type_=parameters.memory_type,
         )
     return record_like(TierChange, made, success=True, dry_run=False)
 
@@ -362,11 +378,13 @@ class TierHits(Struct, frozen=True):
     """The knowledge base that was searched, the one that is written to."""
 
 
-def search_memory_tiers(context: OperationContext, asked: SearchTiersParameters) -> TierHits:
+def search_memory_tiers(context: OperationContext, parameters: SearchTiersParameters) -> TierHits:
     """Search as ``memctl tier find`` does."""
     base = context.reading_existing()
-    found = tier_router(base, context).semantic_search(asked.query, asked.limit)
-    return TierHits(asked.query, tuple(record_like(HitOfTier, hit) for hit in found), base.name)
+    found = tier_router(base, context).semantic_search(parameters.query, parameters.limit)
+    return TierHits(
+        parameters.query, tuple(record_like(HitOfTier, hit) for hit in found), base.name
+    )
 
 
 class TierStatisticsParameters(Struct, frozen=True):
@@ -413,11 +431,13 @@ class TierPromotion(Struct, frozen=True):
     dry_run: bool
 
 
-def consolidate_memory_tiers(context: OperationContext, asked: PromoteParameters) -> TierPromotion:
+def consolidate_memory_tiers(
+    context: OperationContext, parameters: PromoteParameters
+) -> TierPromotion:
     """Promote as ``memctl tier promote --session`` does."""
-    session = asked.session_id or context.identity.session or DEFAULT_SESSION
-    with context.adding(dry_run=asked.dry_run) as base:
-        report = base.tiers.promote(session, at_once=True, dry_run=asked.dry_run)
+    session = parameters.session_id or context.identity.session or DEFAULT_SESSION
+    with context.open_for_adding(dry_run=parameters.dry_run) as base:
+        report = base.tiers.promote(session, at_once=True, dry_run=parameters.dry_run)
     promoted = tuple(record_like(PromotedValue, each) for each in report.promoted)
     return TierPromotion(promoted, report.removed, report.dry_run)
 

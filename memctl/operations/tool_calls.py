@@ -30,10 +30,10 @@ from memctl.plain_values import to_plain
 from memctl.prompts import fenced
 from memctl.store.ledger.audit_repositories import reading_as
 
-MOST_CHARACTERS = 25_000
+MAX_CHARACTERS = 25_000
 """Of a result; what is more is cut, with a note."""
 _SHORTEST_TEXT = 200
-_CUT = f"cut to {MOST_CHARACTERS:,} characters; ask for fewer, or page with offset or start"
+_CUT = f"cut to {MAX_CHARACTERS:,} characters; ask for fewer, or page with offset or start"
 _UNKNOWN_TO_GEMINI = frozenset(("additionalProperties", "default"))
 
 
@@ -162,11 +162,11 @@ def run_operation(operation: Operation, arguments: object, context: OperationCon
     name = operation.name
     if refused := refusal(operation, context):
         raise UsageError(refused, "memctl tool list names the others")
-    asked = parse_arguments(operation.parameters, _decode(arguments, name), name)
-    if refused := refusal(operation, context, asked):
+    parameters = parse_arguments(operation.parameters, _decode(arguments, name), name)
+    if refused := refusal(operation, context, parameters):
         raise UsageError(refused, "with other arguments it only reads")
     try:
-        result = carry_out(operation, asked, context)
+        result = carry_out(operation, parameters, context)
     except UsageError:
         raise
     except MemctlError as error:
@@ -176,34 +176,34 @@ def run_operation(operation: Operation, arguments: object, context: OperationCon
     return ToolResult(value, cut_text(text), is_recall=operation.is_recall)
 
 
-def carry_out(operation: Operation, asked: Any, context: OperationContext) -> Any:
+def carry_out(operation: Operation, parameters: Any, context: OperationContext) -> Any:
     """Carry out an operation with parameters that were checked, and return its record.
 
     Raises:
         AccessRefused: Its caller may not use it.
         MemctlError: It failed.
     """
-    if refused := refusal(operation, context, asked):
+    if refused := refusal(operation, context, parameters):
         raise AccessRefused(refused, "memctl tool list names the others")
     _check_resource(operation, context)
     with reading_as("tool"):
-        return operation.run(context, asked)
+        return operation.run(context, parameters)
 
 
-def refusal(operation: Operation, context: OperationContext, asked: object = None) -> str:
+def refusal(operation: Operation, context: OperationContext, parameters: object = None) -> str:
     """Return why a caller may not use an operation; "" if it may.
 
     Args:
         operation: Which one.
         context: For whom.
-        asked: With which parameters; by default with any.
+        parameters: With which parameters; by default with any.
     """
     allowed = context.allowed_tools
     if allowed is not None and (operation.alias_of or operation.name) not in allowed:
         agent = context.identity.agent
         return f"{operation.name} is not allowed {f'to {agent}' if agent else 'here'}"
-    may_read = operation.only_reads is not None and asked is None
-    if context.read_only and not may_read and operation.effect_of(asked) != "read":
+    may_read = operation.only_reads is not None and parameters is None
+    if context.read_only and not may_read and operation.effect_of(parameters) != "read":
         return f"{operation.name} changes memory, which may only be read here"
     return ""
 
@@ -274,18 +274,18 @@ def bounded(value: JsonObject) -> JsonObject:
 
     Long texts are cut first, then rows are left out at the end of the longest list.
     """
-    if len(_json(value)) <= MOST_CHARACTERS:
+    if len(_json(value)) <= MAX_CHARACTERS:
         return value
-    found, longest = value, min(MOST_CHARACTERS, _longest_text(value)) // 2
-    while longest >= _SHORTEST_TEXT and len(_json(found)) > MOST_CHARACTERS:
+    found, longest = value, min(MAX_CHARACTERS, _longest_text(value)) // 2
+    while longest >= _SHORTEST_TEXT and len(_json(found)) > MAX_CHARACTERS:
         found = _with_texts_cut(value, longest)
         longest //= 2
-    while (size := len(_json(found))) > MOST_CHARACTERS:
+    while (size := len(_json(found))) > MAX_CHARACTERS:
         key = max(found, key=lambda name: len(_json(found[name])))
         rows = found[key]
         if not isinstance(rows, list) or not rows:
             break
-        kept = rows[: min(len(rows) * MOST_CHARACTERS // size + 1, len(rows) - 1)]
+        kept = rows[: min(len(rows) * MAX_CHARACTERS // size + 1, len(rows) - 1)]
         found = _cut_list({**found, key: kept}, len(rows) - len(kept))
     return {**found, "note": _CUT}
 
@@ -316,7 +316,7 @@ def _with_texts_cut(value: Any, longest: int) -> Any:
 
 def cut_text(text: str) -> str:
     """Return a text that is not too long, with a note where it was cut."""
-    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}\n[{_CUT}]"
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}\n[{_CUT}]"
 
 
 def _json(value: object) -> str:

@@ -48,14 +48,14 @@ class WorkList(Struct, frozen=True):
     total: int
 
 
-def list_work(context: OperationContext, asked: ListWorkParameters) -> WorkList:
+def list_work(context: OperationContext, parameters: ListWorkParameters) -> WorkList:
     """List what waits for understanding, in every knowledge base that is read."""
     found = [
         record_like(ListedWork, each, kb=base.name)
         for base in opened(context)
-        for each in base.work.list(context.filters(), kinds=_kinds(context, asked.kind))
+        for each in base.work.list(context.filters(), kinds=_kinds(context, parameters.kind))
     ]
-    return WorkList(tuple(found[: asked.limit]), len(found))
+    return WorkList(tuple(found[: parameters.limit]), len(found))
 
 
 class NextWorkParameters(Struct, frozen=True, kw_only=True):
@@ -77,9 +77,9 @@ class NextWork(Struct, frozen=True):
     reply_schema: Mapping[str, Any]
 
 
-def next_work(context: OperationContext, asked: NextWorkParameters) -> NextWork:
+def next_work(context: OperationContext, parameters: NextWorkParameters) -> NextWork:
     """Hand out what waits longest of what is least understood; the same until it is replied to."""
-    kinds = _kinds(context, asked.kind)
+    kinds = _kinds(context, parameters.kind)
     for base in opened(context):
         item = base.work.next(context.filters(), kinds=kinds)
         if item is not None:
@@ -116,29 +116,29 @@ class SubmittedWork(Struct, frozen=True):
     accepted: int
     """Facts, verdicts, insights or quotes that were taken."""
     dropped: int
-    """Those that were not, since what they quote or cite does not stand in the data."""
+    """Those that were rejected, since what they quote or cite is not in the data."""
     message: str
     dry_run: bool
 
 
-def submit_work(context: OperationContext, asked: SubmitWorkParameters) -> SubmittedWork:
+def submit_work(context: OperationContext, parameters: SubmitWorkParameters) -> SubmittedWork:
     """Take in a reply, checked against the text as a model's is.
 
     Raises:
         NotFoundError: It does not wait, or not for this caller.
         UsageError: The reply has another shape.
     """
-    kb, _, id_ = asked.id.partition(":")
-    base = _base(context, kb, asked.id)
+    kb, _, id_ = parameters.id.partition(":")
+    base = _base(context, kb, parameters.id)
     kind, _, rest = id_.partition(":")
     if kind in _OF_ALL and context.identity.user is not None:
-        raise NotFoundError(f"nothing waits as {asked.id!r}")
+        raise NotFoundError(f"nothing waits as {parameters.id!r}")
     if kind == "document":
         about = rest.rpartition(":")[0]
         document = base.documents.get(about).document
         context.check_changeable(base, document.namespace, f"document {about!r}")
-    done = base.work.submit(id_, asked.reply, dry_run=asked.dry_run)
-    return record_like(SubmittedWork, done, id=asked.id, dry_run=asked.dry_run)
+    done = base.work.submit(id_, parameters.reply, dry_run=parameters.dry_run)
+    return record_like(SubmittedWork, done, id=parameters.id, dry_run=parameters.dry_run)
 
 
 def _base(context: OperationContext, name: str, id_: str) -> KnowledgeBase:

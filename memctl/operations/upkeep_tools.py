@@ -57,7 +57,7 @@ class Learnings(Struct, frozen=True):
     learnings: tuple[LearningReply, ...]
 
 
-def query_learnings(context: OperationContext, asked: LearningsParameters) -> Learnings:
+def query_learnings(context: OperationContext, parameters: LearningsParameters) -> Learnings:
     """Return what ``memctl memory learnings`` lists."""
     from memctl.upkeep import learnings
 
@@ -66,13 +66,13 @@ def query_learnings(context: OperationContext, asked: LearningsParameters) -> Le
         for each in learnings.query_learnings(
             context.reading(),
             context.now,
-            query=asked.query or "",
+            query=parameters.query or "",
             filters=context.filters(),
-            limit=_MOST if asked.outcome else asked.limit,
+            limit=_MOST if parameters.outcome else parameters.limit,
         )
-        if asked.outcome in (None, each.outcome)
+        if parameters.outcome in (None, each.outcome)
     ]
-    return Learnings(tuple(record_like(LearningReply, each) for each in found[: asked.limit]))
+    return Learnings(tuple(record_like(LearningReply, each) for each in found[: parameters.limit]))
 
 
 class AddLearningParameters(Struct, frozen=True, kw_only=True):
@@ -96,21 +96,25 @@ class LearningAdded(Struct, frozen=True):
     dry_run: bool
 
 
-def add_learning(context: OperationContext, asked: AddLearningParameters) -> LearningAdded:
+def add_learning(context: OperationContext, parameters: AddLearningParameters) -> LearningAdded:
     """Store a lesson; one that is there already is confirmed by that."""
-    given = {"outcome": asked.outcome, "context": asked.context, "share": asked.share or None}
-    with context.adding(dry_run=asked.dry_run) as base:
+    given = {
+        "outcome": parameters.outcome,
+        "context": parameters.context,
+        "share": parameters.share or None,
+    }
+    with context.open_for_adding(dry_run=parameters.dry_run) as base:
         memory = base.memories.add(
-            asked.text.strip(),
+            parameters.text.strip(),
             type_=LEARNING,
             namespace=context.own_namespace(),
-            tags=[tag.removeprefix("#") for tag in asked.tags],
+            tags=[tag.removeprefix("#") for tag in parameters.tags],
             session=context.identity.session,
             metadata={name: value for name, value in given.items() if value is not None},
-            dry_run=asked.dry_run,
+            dry_run=parameters.dry_run,
         )
     return LearningAdded(
-        memory.id, memory.text, context.kb_to_write, memory.namespace, asked.dry_run
+        memory.id, memory.text, context.kb_to_write, memory.namespace, parameters.dry_run
     )
 
 
@@ -129,14 +133,14 @@ class Confirmed(Struct, frozen=True):
     dry_run: bool
 
 
-def confirm_learning(context: OperationContext, asked: MemoryIdParameters) -> Confirmed:
+def confirm_learning(context: OperationContext, parameters: MemoryIdParameters) -> Confirmed:
     """Confirm a learning as ``memctl memory confirm`` does."""
-    base = _owner(context, asked.id)
-    view = base.memories.get(asked.id)
+    base = _owner(context, parameters.id)
+    view = base.memories.get(parameters.id)
     if view.memory.type != LEARNING:
         raise UsageError(f"memory {view.memory.id} is a {view.memory.type}, and no learning")
-    times = view.confirmations if asked.dry_run else base.memories.confirm(view.memory.id)
-    return Confirmed(view.memory.id, times, asked.dry_run)
+    times = view.confirmations if parameters.dry_run else base.memories.confirm(view.memory.id)
+    return Confirmed(view.memory.id, times, parameters.dry_run)
 
 
 # --- archived memories ---------------------------------------------------------------------------
@@ -151,16 +155,16 @@ class RestoredMemory(Struct, frozen=True):
     dry_run: bool
 
 
-def restore_memory(context: OperationContext, asked: MemoryIdParameters) -> RestoredMemory:
+def restore_memory(context: OperationContext, parameters: MemoryIdParameters) -> RestoredMemory:
     """Bring back an archived memory as ``memctl memory restore`` does."""
     from memctl.memories.memory_views import get_memory
 
-    base = _owner(context, asked.id)
-    memory = get_memory(base.resources.seen_snapshot(), asked.id)
-    context.check_changeable(base, memory.namespace, f"memory {asked.id!r}")
-    if not asked.dry_run:
+    base = _owner(context, parameters.id)
+    memory = get_memory(base.resources.seen_snapshot(), parameters.id)
+    context.check_changeable(base, memory.namespace, f"memory {parameters.id!r}")
+    if not parameters.dry_run:
         memory = base.memories.restore(memory.id)
-    return RestoredMemory(memory.id, memory.text, base.name, asked.dry_run)
+    return RestoredMemory(memory.id, memory.text, base.name, parameters.dry_run)
 
 
 def _owner(context: OperationContext, id_: str) -> KnowledgeBase:
@@ -230,7 +234,7 @@ class RunJobReply(Struct, frozen=True):
     dry_run: bool
 
 
-def run_upkeep_job(context: OperationContext, asked: RunJobParameters) -> RunJobReply:
+def run_upkeep_job(context: OperationContext, parameters: RunJobParameters) -> RunJobReply:
     """Run a job of the knowledge base that is written to; never a command of the owner's.
 
     Raises:
@@ -242,11 +246,11 @@ def run_upkeep_job(context: OperationContext, asked: RunJobParameters) -> RunJob
     from memctl.upkeep.upkeep_job import UpkeepOptions
 
     base = context.reading_existing()
-    job = find_job(base, asked.job)
+    job = find_job(base, parameters.job)
     if job not in JOBS:
-        raise Unavailable(f"{asked.job} is a command of the owner's, whom alone it runs for")
+        raise Unavailable(f"{parameters.job} is a command of the owner's, whom alone it runs for")
     _require_whole(context, "the jobs are about what all users keep")
-    done = Upkeep(base, context.home).run(job, UpkeepOptions(dry_run=asked.dry_run))
+    done = Upkeep(base, context.home).run(job, UpkeepOptions(dry_run=parameters.dry_run))
     return record_like(RunJobReply, done)
 
 
@@ -288,7 +292,7 @@ class UpkeepReport(Struct, frozen=True):
     entries: tuple[DoubtfulMemory, ...]
 
 
-def upkeep_report(context: OperationContext, asked: ReportParameters) -> UpkeepReport:
+def upkeep_report(context: OperationContext, parameters: ReportParameters) -> UpkeepReport:
     """Return what ``memctl upkeep report`` lists, of what the caller may read."""
     from memctl.upkeep.upkeep_report import doubtful_entries
 
@@ -299,7 +303,9 @@ def upkeep_report(context: OperationContext, asked: ReportParameters) -> UpkeepR
         if context.reads(base, each.namespace)
     ]
     found.sort(key=lambda each: each.quality)
-    return UpkeepReport(tuple(record_like(DoubtfulMemory, each) for each in found[: asked.limit]))
+    return UpkeepReport(
+        tuple(record_like(DoubtfulMemory, each) for each in found[: parameters.limit])
+    )
 
 
 class SummaryParameters(Struct, frozen=True, kw_only=True):
@@ -321,7 +327,7 @@ class SummaryReply(Struct, frozen=True):
     unanswered: int
 
 
-def daily_summary(context: OperationContext, asked: SummaryParameters) -> SummaryReply:
+def daily_summary(context: OperationContext, parameters: SummaryParameters) -> SummaryReply:
     """Return the page that ``memctl summary`` shows.
 
     Raises:
@@ -330,7 +336,7 @@ def daily_summary(context: OperationContext, asked: SummaryParameters) -> Summar
     from memctl.upkeep.daily_summary import parse_day, summarise_day
 
     _require_whole(context, "the page is about what all users keep")
-    made = summarise_day(context.reading_existing(), parse_day(asked.day, context.now))
+    made = summarise_day(context.reading_existing(), parse_day(parameters.day, context.now))
     return record_like(SummaryReply, made, day=made.day.isoformat())
 
 
@@ -361,13 +367,15 @@ class AuditTrail(Struct, frozen=True):
     changes: tuple[AuditedChange, ...]
 
 
-def audit_trail(context: OperationContext, asked: AuditParameters) -> AuditTrail:
+def audit_trail(context: OperationContext, parameters: AuditParameters) -> AuditTrail:
     """Return what ``memctl audit`` lists; a user sees their own changes alone."""
-    since = None if asked.since is None else parse_instant(asked.since, context.now)
+    since = None if parameters.since is None else parse_instant(parameters.since, context.now)
     return AuditTrail(
         tuple(
             record_like(AuditedChange, each, kb=base.name)
             for base in context.reading()
-            for each in base.statistics.audit(since, asked.actor, asked.about, limit=asked.limit)
-        )[: asked.limit]
+            for each in base.statistics.audit(
+                since, parameters.actor, parameters.about, limit=parameters.limit
+            )
+        )[: parameters.limit]
     )

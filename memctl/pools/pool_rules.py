@@ -33,7 +33,7 @@ class Access(Struct, frozen=True):
     public_write: bool = False
 
     @classmethod
-    def parse(cls, given: Mapping[str, Any], pool_type: PoolType) -> Self:
+    def parse(cls, values: Mapping[str, Any], pool_type: PoolType) -> Self:
         """Return the rights that a JSON object gives, in its long or its short form.
 
         The short form is ``{"agents": [...], "public": true}``: the agents may read; everybody may
@@ -42,18 +42,18 @@ class Access(Struct, frozen=True):
         Raises:
             UsageError: It has another key, or a value of another kind.
         """
-        known = _SHORT if _SHORT & given.keys() else {*_LISTS, *_FLAGS}
-        if unknown := sorted(given.keys() - known):
+        known = _SHORT if _SHORT & values.keys() else {*_LISTS, *_FLAGS}
+        if unknown := sorted(values.keys() - known):
             raise UsageError(
                 f"rights of a pool have no key {unknown[0]!r}", f"use {', '.join(sorted(known))}"
             )
         if known is _SHORT:
-            public = _flag(given, "public")
+            public = _flag(values, "public")
             writes = public and pool_type == "shared"
-            return cls(_agents(given, "agents"), (), public, writes)
-        write = _agents(given, "write")
-        read = tuple(agent for agent in _agents(given, "read") if agent not in write)
-        return cls(read, write, _flag(given, "public_read"), _flag(given, "public_write"))
+            return cls(_agents(values, "agents"), (), public, writes)
+        write = _agents(values, "write")
+        read = tuple(agent for agent in _agents(values, "read") if agent not in write)
+        return cls(read, write, _flag(values, "public_read"), _flag(values, "public_write"))
 
     @classmethod
     def of(cls, pool: Pool) -> Self:
@@ -90,16 +90,16 @@ class Access(Struct, frozen=True):
         return asdict(self)
 
 
-def _agents(given: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    names = given.get(key, [])
+def _agents(values: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    names = values.get(key, [])
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise UsageError(f"{key!r} is a list of names of agents", f'write {{"{key}": ["agent1"]}}')
     checked = [checked_name(name, "an agent") or "" for name in names]
     return tuple(dict.fromkeys(checked))
 
 
-def _flag(given: Mapping[str, Any], key: str) -> bool:
-    value = given.get(key, False)
+def _flag(values: Mapping[str, Any], key: str) -> bool:
+    value = values.get(key, False)
     if not isinstance(value, bool):
         raise UsageError(f"{key!r} is true or false")
     return value
@@ -201,10 +201,10 @@ def has_pool_expired(pool: Pool, now: datetime) -> bool:
     return pool.expires_at is not None and pool.expires_at <= now
 
 
-def live_keys(pool: Pool, stored: Iterable[PoolKey], now: datetime) -> dict[str, PoolKey]:
+def live_keys(pool: Pool, keys: Iterable[PoolKey], now: datetime) -> dict[str, PoolKey]:
     """Return the keys that have not outlived their time, by name."""
     retention = Retention.of(pool)
-    return {entry.key: entry for entry in stored if not retention.is_expired(entry, now)}
+    return {entry.key: entry for entry in keys if not retention.is_expired(entry, now)}
 
 
 def not_from_future(entry: PoolKey, now: datetime) -> PoolKey:
@@ -221,10 +221,10 @@ def data_size(entries: Iterable[PoolKey]) -> int:
 def fit_into(
     pool: Pool, entries: Mapping[str, PoolKey], fresh: Mapping[str, PoolKey]
 ) -> tuple[dict[str, PoolKey], tuple[str, ...]]:
-    """Return the keys that a pool has room for, and the names of those that have to go.
+    """Return the keys that fit into a pool, and the names of those to evict.
 
     Raises:
-        QuotaExceeded: Nothing may go, or what was just written is too big by itself.
+        QuotaExceeded: Nothing may be evicted, or the new value alone is too big.
     """
     retention, left = Retention.of(pool), dict(entries)
     most = retention.max_size_bytes

@@ -193,13 +193,13 @@ class Pools:
         with self._ledger.transaction():
             present = self._default() if pool_id == DEFAULT_POOL else self._pools.find(pool_id)
             if present is not None and not has_pool_expired(present, now):
-                return self._bound(present, run_id)
+                return self._bind(present, run_id)
             self._pools.remove_whole(pool_id)
             self._pools.save(made)
             self._ledger.audit.add(now, "pool create", [pool_id])
         return made
 
-    def _bound(self, pool: Pool, run_id: str | None) -> Pool:
+    def _bind(self, pool: Pool, run_id: str | None) -> Pool:
         """Return a pool that is there already, bound to another run."""
         if run_id is None or not pool.persist_across_executions or not may_write(pool, self.caller):
             raise UsageError(
@@ -485,13 +485,13 @@ class Pools:
         return PoolChange(pool_id, version, notified, evicted, changed.data_size_bytes)
 
     def _save_keys(
-        self, pool_id: str, stored: Sequence[PoolKey], made: Mapping[str, PoolKey]
+        self, pool_id: str, stored: Sequence[PoolKey], pool_keys: Mapping[str, PoolKey]
     ) -> None:
         """Store the keys that a pool has after a change, and remove those that it had before."""
         unchanged = {id(entry) for entry in stored}
-        self._pools.keys.save(*(each for each in made.values() if id(each) not in unchanged))
+        self._pools.keys.save(*(each for each in pool_keys.values() if id(each) not in unchanged))
         for entry in stored:
-            if entry.key not in made:
+            if entry.key not in pool_keys:
                 self._pools.keys.remove(pool_id, entry.key)
 
     def _save_version(
@@ -768,21 +768,21 @@ class Pools:
         return self._active(pool)
 
     def _denial(self, pool: Pool, level: AccessLevel) -> AccessRefused:
-        doing = "read" if level == "read" else "write to"
+        action = "read" if level == "read" else "write to"
         return AccessRefused(
-            f"{self.caller!r} may not {doing} pool {pool.pool_id!r}",
+            f"{self.caller!r} may not {action} pool {pool.pool_id!r}",
             f"its owner {pool.owner!r} can grant the level {level}",
         )
 
-    def _require_owned(self, pool_id: str, doing: str) -> Pool:
+    def _require_owned(self, pool_id: str, action: str) -> Pool:
         pool = self._existing(pool_id)
-        self._require_owner(pool, doing)
+        self._require_owner(pool, action)
         return pool
 
-    def _require_owner(self, pool: Pool, doing: str) -> None:
+    def _require_owner(self, pool: Pool, action: str) -> None:
         if pool.owner != self.caller:
             raise AccessRefused(
-                f"{self.caller!r} may not {doing} pool {pool.pool_id!r}",
+                f"{self.caller!r} may not {action} pool {pool.pool_id!r}",
                 f"only its owner {pool.owner!r} may",
             )
 
@@ -826,7 +826,7 @@ def _find_expired(ledger: Ledger, now: datetime) -> Iterator[tuple[str, str | No
             yield pool.pool_id, None
         elif ttl is not None:
             since = now - timedelta(seconds=ttl)
-            for key in ledger.pools.keys.written_until(pool.pool_id, since):
+            for key in ledger.pools.keys.keys_written_until(pool.pool_id, since):
                 yield pool.pool_id, key
 
 

@@ -153,9 +153,9 @@ def value_at(data: Data, path: tuple[str, ...]) -> Any:
     return found
 
 
-def _known_keys(found: Data) -> str:
-    names = sorted(found)[:_NAMED_KEYS]
-    more = len(found) - len(names)
+def _known_keys(data: Data) -> str:
+    names = sorted(data)[:_NAMED_KEYS]
+    more = len(data) - len(names)
     listed = ", ".join(names) + (f" and {more:,} more" if more else "")
     return f"there are {listed}" if names else "nothing has been written there yet"
 
@@ -207,7 +207,7 @@ def merge_objects(data: Data, partial: Data) -> Data:
 
 
 def changed_paths(before: Data, after: Data) -> tuple[str, ...]:
-    """Return the keys whose values differ: top-level ones, and each bulletin by itself."""
+    """Return the keys whose values differ: top-level ones, and each bulletin separately."""
     found: list[str] = []
     for key in changed_keys(before, after):
         old, new = before.get(key) or {}, after.get(key) or {}
@@ -234,11 +234,11 @@ def count_entries(data: Data) -> int:
     )
 
 
-def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+def leaf_values(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Yield every value of an object that is no object with keys itself, with its path."""
     if isinstance(value, dict) and value:
         for key, inner in value.items():
-            yield from leaves(inner, f"{path}.{key}" if path else key)
+            yield from leaf_values(inner, f"{path}.{key}" if path else key)
     else:
         yield path, value
 

@@ -125,7 +125,7 @@ class FileReference(Struct, frozen=True):
         return cls(absolute(given), printable(given))
 
     def matches(self, path: Path) -> bool:
-        """Return whether a file is the one that is meant, or one of those of that name."""
+        """Return whether a file matches the reference: its path, or its name."""
         return path == self.path or printable(path).endswith(f"{os.sep}{self.name}")
 
     def within(self, layout: Layout) -> str:

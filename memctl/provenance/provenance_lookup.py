@@ -29,6 +29,7 @@ from memctl.provenance.file_provenance import (
     FileReference,
     MemoryCounts,
 )
+from memctl.readers.media.subtitles import SIDECARS
 from memctl.records import WRITTEN_OUTCOMES
 from memctl.rows.supersession import is_next_version, lineage_of
 from memctl.schema.table_names import WAITS_FOR
@@ -67,18 +68,20 @@ def file_provenance(
         file: A path, or the last parts of one.
         now: The time.
     """
-    asked = FileReference.of(file)
-    entries = store.ledger.provenance.of(printable(asked.path), asked.name, asked.within(layout))
+    reference = FileReference.of(file)
+    entries = store.ledger.provenance.of(
+        printable(reference.path), reference.name, reference.within(layout)
+    )
     ids = {entry.document_id for entry in entries if entry.document_id}
     documents = DocumentOutcomes(layout, settings, store, ids, now)
     noted = _latest_counts(entries)
     return [
-        *PendingFiles(layout, settings, store.ledger).receipts(asked),
+        *PendingFiles(layout, settings, store.ledger).receipts(reference),
         *(
             documents.complete(_provenance(layout, entry), noted.get(entry.document_id or ""))
             for entry in entries
         ),
-        *documents.unnoted_files(asked),
+        *documents.unnoted_files(reference),
     ]
 
 
@@ -92,7 +95,7 @@ def _latest_counts(entries: Sequence[ProvenanceEntry]) -> dict[str, int]:
 
 
 def _provenance(layout: Layout, entry: ProvenanceEntry) -> FileProvenance:
-    place = layout.found_here(path_of(entry.place)) if entry.place else path_of(entry.path)
+    place = layout.current_place(path_of(entry.place)) if entry.place else path_of(entry.path)
     is_there = place.is_file()
     return FileProvenance(
         layout.name,
@@ -185,15 +188,15 @@ class PendingFiles:
         self._settings = settings
         self._ledger = ledger
 
-    def receipts(self, asked: FileReference) -> Iterator[FileProvenance]:
+    def receipts(self, reference: FileReference) -> Iterator[FileProvenance]:
         """Yield what there is to tell of the files that may be meant."""
         for entry in self._ledger.files.entries(["claimed"]):
             path = Path(entry.path)
-            if asked.matches(path):
+            if reference.matches(path):
                 ends = {"seen_at": entry.first_seen, "claimed_at": entry.updated_at}
                 place = self._claimed_place(path.name)
                 yield self._receipt(path, "processing", hint=self._goes_on(), place=place, **ends)
-        for inbox, path in asked.in_inboxes(self._layout, self._settings):
+        for inbox, path in reference.in_inboxes(self._layout, self._settings):
             if os.path.lexists(path) and (path.is_symlink() or not path.is_dir()):
                 yield from self._in_inbox(inbox, path)
 
@@ -227,27 +230,26 @@ class PendingFiles:
             if path in file.sidecars:
                 yield self._sidecar(path, file.path)
             elif path == file.path:
-                yield from self._taken_or_waiting(inbox, file)
+                yield from self._file_receipts(inbox, file)
         if found.problems and path not in (file.path for file in found.files):
             reason = found.problems[0]
             what_to_do = "move it further up" if TOO_DEEP in reason else "allow it to be listed"
             hint = f"{what_to_do}; it is looked at again then"
             yield self._receipt(path, "waiting", reason=reason, hint=hint)
 
-    def _skipped_receipt(self, path: Path, place: Path, why: SkipReason) -> FileProvenance:
+    def _skipped_receipt(self, path: Path, place: Path, reason: SkipReason) -> FileProvenance:
         what = "it" if place == path else f"its folder {display_path(printable(place))}"
-        hint = _way_in(path, why, "it" if place == path else "that folder")
+        hint = _how_to_include(path, reason, "it" if place == path else "that folder")
         return self._receipt(
-            path, "left", reason=f"{what} is {SKIP_REASONS_IN_WORDS[why]}", hint=hint
+            path, "left", reason=f"{what} is {SKIP_REASONS_IN_WORDS[reason]}", hint=hint
         )
 
-    def _sidecar(self, path: Path, recording: Path) -> FileProvenance:
-        reason = (
-            f"it is read with the recording beside it, {display_path(printable(recording.name))}"
-        )
+    def _sidecar(self, path: Path, owner: Path) -> FileProvenance:
+        why: SkipReason = "subtitles" if path.suffix.lower() in SIDECARS else "log"
+        reason = f"it is {SKIP_REASONS_IN_WORDS[why]}, {display_path(printable(owner.name))}"
         return self._receipt(path, "left", reason=reason, hint="memctl why tells of that one")
 
-    def _taken_or_waiting(self, inbox: Inbox, file: InboxFile) -> Iterator[FileProvenance]:
+    def _file_receipts(self, inbox: Inbox, file: InboxFile) -> Iterator[FileProvenance]:
         row = self._ledger.files.find(str(file.path)) if inbox.after == "keep" else None
         if file.is_unchanged_since(row):
             return
@@ -292,16 +294,16 @@ class PendingFiles:
         )
 
 
-def _way_in(path: Path, why: SkipReason, what: str) -> str:
+def _how_to_include(path: Path, reason: SkipReason, what: str) -> str:
     """Return how to have a file remembered that an inbox skips for what it, or a folder, is."""
     name = shlex.quote(printable(path))
-    if why in _BY_NAME:
+    if reason in _BY_NAME:
         return f"give {what} another name, or take it in as it is: memctl ingest {name}"
-    if why == "ignored":
+    if reason == "ignored":
         return f"change that rule, or take it in as it is: memctl ingest {name}"
-    if why == "link":
+    if reason == "link":
         return f"put what it leads to there, or take that in: memctl ingest {name}"
-    return "put a regular file there" if why in _NO_FILES else ""
+    return "put a regular file there" if reason in _NO_FILES else ""
 
 
 class DocumentOutcomes:
@@ -330,12 +332,12 @@ class DocumentOutcomes:
         self._now = now
         self._found = self._read(sorted(ids))
 
-    def complete(self, receipt: FileProvenance, noted: int | None = None) -> FileProvenance:
+    def complete(self, receipt: FileProvenance, first: int | None = None) -> FileProvenance:
         """Add to a receipt what is known of its document, if that is still there.
 
         Args:
             receipt: The receipt.
-            noted: How many memories were made of it; None where that was not noted.
+            first: How many memories were made of it; None where that was not noted.
         """
         id_ = receipt.document_id or ""
         found = self._found.get(id_)
@@ -353,7 +355,7 @@ class DocumentOutcomes:
             passages=made.level(id_, "evidence"),
             facts=made.level(id_, "memory"),
             content=made.content(id_, found["metadata"]),
-            memories=made.memories(id_, noted),
+            memories=made.memories(id_, first),
             same_as=self._place(id_, found["source"]) if receipt.outcome == "known" else "",
             reader=found["reader"] if receipt.outcome == "remembered" else receipt.reader,
         )
@@ -361,18 +363,22 @@ class DocumentOutcomes:
     def _place(self, id_: str, source: str) -> str:
         """Return where the file is that a document was made from, else what it goes by."""
         entry = self._files.of_documents([id_]).get(id_)
-        return printable(self._layout.found_here(Path(entry.path))) if entry else source
+        return printable(self._layout.current_place(Path(entry.path))) if entry else source
 
-    def unnoted_files(self, asked: FileReference) -> list[FileProvenance]:
+    def unnoted_files(self, reference: FileReference) -> list[FileProvenance]:
         """Return the documents of a file whose reading was not noted, the newest first."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         names = self._snapshot.scan("documents", col("part") == 0, ["id", "source"])
-        within = asked.within(self._layout).removeprefix(f"{self._layout.processed.name}{os.sep}")
-        meant = pa.array([printable(asked.path), asked.name, within or asked.name], pa.string())
+        within = reference.within(self._layout).removeprefix(
+            f"{self._layout.processed.name}{os.sep}"
+        )
+        meant = pa.array(
+            [printable(reference.path), reference.name, within or reference.name], pa.string()
+        )
         is_same = pc.or_(
-            pc.is_in(names["source"], meant), pc.ends_with(names["source"], f"/{asked.name}")
+            pc.is_in(names["source"], meant), pc.ends_with(names["source"], f"/{reference.name}")
         )
         ids = [id_ for id_ in names.filter(is_same)["id"].to_pylist() if id_ not in self._found]
         self._found |= self._read(ids)
@@ -383,7 +389,7 @@ class DocumentOutcomes:
 
     def _unnoted_receipt(self, id_: str, entry: FileEntry | None) -> FileProvenance:
         row = self._found[id_]
-        place = self._layout.found_here(Path(entry.path)) if entry else path_of(row["source"])
+        place = self._layout.current_place(Path(entry.path)) if entry else path_of(row["source"])
         return FileProvenance(
             self._layout.name,
             row["source"],
@@ -436,7 +442,7 @@ class MemoryTally:
         self._originals = self._counted_originals(table)
         self._last_pages = self._furthest(table)
         self._changed = self._histories(table)
-        self._insights = self._resting_on(snapshot, table)
+        self._insights = self._insights_by_document(snapshot, table)
 
     def level(self, root: str, level: str) -> int:
         """Return how many memories of a level a document has."""
@@ -529,7 +535,7 @@ class MemoryTally:
             and is_next_version(lineage_of(row), lineage_of(later))
         ]
 
-    def _resting_on(self, snapshot: Snapshot, table: pa.Table) -> Counter[str]:
+    def _insights_by_document(self, snapshot: Snapshot, table: pa.Table) -> Counter[str]:
         """Count the insights that hold and rest on memories of each document."""
         import pyarrow.compute as pc
 

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 LONGEST_TEXT = 1000
 """Characters of a question that are kept."""
-MOST_IDS = 100
+MAX_IDS = 100
 """Hits of a question whose ids are kept."""
 
 _WRITE_TIMEOUT = 0.001
 """Seconds to wait for another process that is writing to the ledger."""
 _CLOSE_TIMEOUT = 0.1
-_MOST_WAITING = 1000
-_LOOKED_AT = 2 * LONGEST_TEXT
+_MAX_WAITING = 1000
+_MAX_SCANNED = 2 * LONGEST_TEXT
 
 _log = logging.getLogger(__name__)
 
@@ -71,8 +71,8 @@ def quality(detail: QueryDetail, hits: int, score: float | None) -> float:
     }
     known = {name: value for name, value in parts.items() if value is not None}
     total = sum(_QUALITY_WEIGHTS[name] for name in known)
-    found = sum(_QUALITY_WEIGHTS[name] * value for name, value in known.items())
-    return found / total if total else 0.0
+    is_answered = sum(_QUALITY_WEIGHTS[name] * value for name, value in known.items())
+    return is_answered / total if total else 0.0
 
 
 class LoggedQuestion(Struct, frozen=True):
@@ -101,7 +101,7 @@ def _without_secrets(text: str) -> str:
 
 def shown_text(question: str, *, redact: bool) -> str:
     """Return the text of a question, no longer than what is kept, without secrets."""
-    text = question[:_LOOKED_AT]
+    text = question[:_MAX_SCANNED]
     return (_without_secrets(text) if redact else text)[:LONGEST_TEXT]
 
 
@@ -141,7 +141,7 @@ class QueryLog:
 
     def note(
         self,
-        asked: LoggedQuestion,
+        question: LoggedQuestion,
         shown: Sequence[tuple[str, float]],
         *,
         is_private: bool = False,
@@ -149,7 +149,7 @@ class QueryLog:
         """Record a question, and which memories it showed with which score.
 
         Args:
-            asked: The question.
+            question: The question.
             shown: Ids of memories, each with its score.
             is_private: Whether it is about what is, or may be, private.
 
@@ -158,14 +158,14 @@ class QueryLog:
         """
         enabled = self._settings.enabled
         ids = tuple(memory_id for memory_id, _ in shown)
-        accesses = self._accesses(ids, asked.kind, asked.at, asked.id)
-        noted = _PendingEntry(asked.at, accesses, is_private)
+        accesses = self._accesses(ids, question.kind, question.at, question.id)
+        noted = _PendingEntry(question.at, accesses, is_private)
         if enabled:
             noted = replace(
                 noted,
-                entry=self._entry(asked, shown),
-                detail=_detail(asked, ids),
-                vector=QueryVector(asked.id, *asked.vector) if asked.vector else None,
+                entry=self._entry(question, shown),
+                detail=_detail(question, ids),
+                vector=QueryVector(question.id, *question.vector) if question.vector else None,
             )
         with self._mutex:
             self._waiting.append(noted)
@@ -213,12 +213,12 @@ class QueryLog:
             return False
         details = self._ledger.query_details
         if detail := details.find(query_id):
-            found = quality(detail, known.hits, score)
-            details.save(replace(detail, score=score, quality=found))
+            is_answered = quality(detail, known.hits, score)
+            details.save(replace(detail, score=score, quality=is_answered))
         return True
 
     def is_open(self, entry: QueryEntry) -> bool:
-        """Return whether the user who is named may know of a question: whether they asked it.
+        """Return whether a user may see a logged question, that is, asked it.
 
         One that is noted without a user counts by the namespaces that it was limited to.
         """
@@ -236,38 +236,38 @@ class QueryLog:
             if self._waiting and self._write(_CLOSE_TIMEOUT) and self._waiting:
                 _log.debug("%s is being written to: its query log waits", self._name)
 
-    def _entry(self, asked: LoggedQuestion, shown: Sequence[tuple[str, float]]) -> QueryEntry:
+    def _entry(self, question: LoggedQuestion, shown: Sequence[tuple[str, float]]) -> QueryEntry:
         scores = [score for _, score in shown]
         return QueryEntry(
-            at=asked.at,
-            question=asked.question,
-            mode=asked.mode,
+            at=question.at,
+            question=question.question,
+            mode=question.mode,
             hits=len(shown),
-            seconds=asked.seconds,
-            query_id=asked.id,
-            kind=asked.kind,
-            found=asked.found,
+            seconds=question.seconds,
+            query_id=question.id,
+            kind=question.kind,
+            found=question.found,
             mean_score=sum(scores) / len(scores) if scores else None,
             filters=_limits(
-                asked.filters, keep_values=bool(asked.question), redact=self._settings.redact
+                question.filters, keep_values=bool(question.question), redact=self._settings.redact
             ),
-            hit_ids=tuple(memory_id for memory_id, _ in shown[:MOST_IDS]),
+            hit_ids=tuple(memory_id for memory_id, _ in shown[:MAX_IDS]),
         )
 
-    def _write_one(self, noted: _PendingEntry) -> None:
+    def _write_one(self, entry: _PendingEntry) -> None:
         ledger = self._ledger
-        if noted.entry is not None:
-            ledger.queries.add(noted.entry, self._settings.keep)
-        if noted.detail is not None:
-            ledger.query_details.save(noted.detail)
-            if noted.detail.prompt:
-                task, _, version = noted.detail.prompt.partition("/")
-                ledger.prompt_uses.note(self._use(noted.detail, task, version, noted.at))
-        if noted.vector is not None:
-            ledger.query_vectors.save(noted.vector)
-        ledger.accesses.add([each.memory_id for each in noted.shown], noted.at)
-        if self._trail.enabled and (self._trail.private or not noted.is_private):
-            ledger.access_trail.add(noted.shown, self._trail.keep)
+        if entry.entry is not None:
+            ledger.queries.add(entry.entry, self._settings.keep)
+        if entry.detail is not None:
+            ledger.query_details.save(entry.detail)
+            if entry.detail.prompt:
+                task, _, version = entry.detail.prompt.partition("/")
+                ledger.prompt_uses.note(self._use(entry.detail, task, version, entry.at))
+        if entry.vector is not None:
+            ledger.query_vectors.save(entry.vector)
+        ledger.accesses.add([each.memory_id for each in entry.shown], entry.at)
+        if self._trail.enabled and (self._trail.private or not entry.is_private):
+            ledger.access_trail.add(entry.shown, self._trail.keep)
 
     def _use(self, detail: QueryDetail, task: str, version: str, at: datetime) -> PromptUse:
         return PromptUse(
@@ -286,7 +286,7 @@ class QueryLog:
                 for noted in self._waiting:
                     self._write_one(noted)
         except LockedError:  # another process is writing, for a moment
-            del self._waiting[:-_MOST_WAITING]
+            del self._waiting[:-_MAX_WAITING]
             return True
         except (KnowledgeBaseUnavailable, DamagedError) as error:
             self._waiting.clear()
@@ -298,12 +298,12 @@ class QueryLog:
         return True
 
 
-def _detail(asked: LoggedQuestion, shown: tuple[str, ...]) -> QueryDetail:
+def _detail(question: LoggedQuestion, shown: tuple[str, ...]) -> QueryDetail:
     return replace(
-        asked.detail,
-        query_id=asked.id,
-        quality=quality(asked.detail, len(shown), None),
-        cited=tuple(id_ for id_ in shown[:MOST_IDS] if id_ in asked.detail.cited),
+        question.detail,
+        query_id=question.id,
+        quality=quality(question.detail, len(shown), None),
+        cited=tuple(id_ for id_ in shown[:MAX_IDS] if id_ in question.detail.cited),
     )
 
 
@@ -325,15 +325,15 @@ def _plain(value: object, *, redact: bool) -> Any:
 
 
 def details_of_one(
-    kb: str, hits: Sequence[Hit], how: QueryDetail, answer: Answer | None
+    kb: str, hits: Sequence[Hit], detail: QueryDetail, answer: Answer | None
 ) -> QueryDetail:
     """Return how a question was asked and what one of the knowledge bases gave, which has hits."""
-    if how.kbs < 2 or how.status == "failed":
-        return how
+    if detail.kbs < 2 or detail.status == "failed":
+        return detail
     is_cited = answer is not None and any(each.kb == kb for each in answer.citations)
     if not hits and not is_cited:
-        return replace(how, status="nothing", confidence=None, relevance=None)
-    return replace(how, relevance=max((hit.relevance for hit in hits), default=None))
+        return replace(detail, status="nothing", confidence=None, relevance=None)
+    return replace(detail, relevance=max((hit.relevance for hit in hits), default=None))
 
 
 def result_details(
@@ -342,7 +342,7 @@ def result_details(
     threshold: float | None,
     failures: Sequence[str],
     *,
-    found: bool,
+    is_answered: bool,
 ) -> QueryDetail:
     """Return how a question was asked and answered.
 
@@ -351,13 +351,13 @@ def result_details(
         result: What it was given.
         threshold: The least relevance that was asked for, if any.
         failures: The classes of what failed meanwhile.
-        found: Whether that answers it.
+        is_answered: Whether that answers it.
     """
     answer = result.answer
     return replace(
         search,
         error=joined_classes(failures),
-        status=_status(answer, found=found),
+        status=_status(answer, is_answered=is_answered),
         threshold=threshold or 0.0,
         confidence=answer.confidence if answer else None,
         grounding=_grounding(answer),
@@ -372,8 +372,8 @@ def joined_classes(classes: Sequence[str]) -> str:
     return ", ".join(dict.fromkeys(classes))
 
 
-def _status(answer: Answer | None, *, found: bool) -> QueryStatus:
-    if found:
+def _status(answer: Answer | None, *, is_answered: bool) -> QueryStatus:
+    if is_answered:
         return "answered"
     return "unsure" if answer is not None and answer.unsure else "nothing"
 

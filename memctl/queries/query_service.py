@@ -127,7 +127,7 @@ class QueryService:
         explain: bool = False,
         log: bool = True,
     ) -> Iterator[QueryResult]:
-        """Ask many questions of the same state; results come in order, as they are found.
+        """Ask many questions of one snapshot; results come in order, as soon as they are ready.
 
         A question's own namespace replaces those of the filters.  Arguments and errors are those of
         ``query``.

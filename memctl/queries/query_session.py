@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from memctl.search.answering.search_outcome import SearchOutcome
     from memctl.search.searcher import Searcher
 
-_MOST_UNASKED = 5
+_MAX_UNASKED = 5
 """At most this many passages are put before a message that did not ask for any."""
-_FEWEST_EXCERPTS = 20
-_LEAST_SHOWN = 0.001
+_MIN_EXCERPTS = 20
+_MIN_SHOWN = 0.001
 """Least relevance of an excerpt where something else bears on the question.  It is this low so that
 what has nothing of it goes, and no question loses its evidence."""
 _SHORTEST_EXCERPT = 20
@@ -111,23 +111,23 @@ class QuerySession(Struct, frozen=True, dict=True):
         )
         if not options.log:
             return result
-        found = answer.found if answer else bool(outcome.hits) and outcome.relevance.is_near
-        how = result_details(
+        is_answered = answer.found if answer else bool(outcome.hits) and outcome.relevance.is_near
+        detail = result_details(
             self._search_details(outcome, search, limit, hits),
             result,
             options.threshold,
             failures,
-            found=found,
+            is_answered=is_answered,
         )
         if not failures:
-            self._cache.save(question, options, began, result, how, found=found)
+            self._cache.save(question, options, began, result, detail, is_answered=is_answered)
         query_id = self._log(
             question.text,
             "query",
             options.filters,
-            found,
+            is_answered,
             result.seconds,
-            how,
+            detail,
             hits,
             outcome,
             answer,
@@ -225,7 +225,7 @@ class QuerySession(Struct, frozen=True, dict=True):
     ) -> None:
         """Record a question that could not be asked, with the class of what went wrong."""
         config = self.search_context.config
-        how = QueryDetail(
+        detail = QueryDetail(
             "",
             status="failed",
             top_k=config.query.limit if options.limit is None else options.limit,
@@ -235,7 +235,7 @@ class QuerySession(Struct, frozen=True, dict=True):
             agent_id=config.agent,
             session_id=config.session,
         )
-        self._log(question, "query", options.filters, False, seconds, how, ())
+        self._log(question, "query", options.filters, False, seconds, detail, ())
 
     def _with_relevance(self, outcome: SearchOutcome, threshold: float | None) -> SearchOutcome:
         """Return what was found with the relevance of each hit, without those below a threshold.
@@ -309,7 +309,7 @@ class QuerySession(Struct, frozen=True, dict=True):
         if auto and not referring and is_instruction(extract_question(question) or question):
             return Context(question, "", 0, budget, (), why="not a question")
         started = time.monotonic()
-        limit = max(_FEWEST_EXCERPTS, budget // _SHORTEST_EXCERPT)
+        limit = max(_MIN_EXCERPTS, budget // _SHORTEST_EXCERPT)
         search = self.search_context.search_options(limit, options)
         outcome = self._search_message(about, search)
         why = f"refers to what was before: {referring!r}" if auto and referring else ""
@@ -323,7 +323,9 @@ class QuerySession(Struct, frozen=True, dict=True):
         count = token_counter(outcome.embedder)
         hits = _context_hits(outcome, relevance, auto=auto)
         in_doubt = bool(hits) and not relevance.is_near
-        new, insights, communities = _not_shown(beside, hits, outcome.insights, outcome.communities)
+        new, insights, communities = _without_context(
+            beside, hits, outcome.insights, outcome.communities
+        )
         if in_doubt:
             why = f"in doubt: relevance {relevance.score:.2f}"
         context = build_with_communities(
@@ -339,7 +341,7 @@ class QuerySession(Struct, frozen=True, dict=True):
         is_known = bool(context.text) or (bool(hits) and not new)
         found = is_known and not in_doubt
         shown = [hit for hit in (*outcome.insights, *hits) if hit.memory_id in cited]
-        how = replace(
+        detail = replace(
             self._search_details(outcome, search, 0, shown),  # as many as there is room for
             status="answered" if found else "unsure" if context.text else "nothing",
             threshold=options.threshold or 0.0,
@@ -348,7 +350,7 @@ class QuerySession(Struct, frozen=True, dict=True):
         )
         seconds = time.monotonic() - started
         query_id = self._log(
-            question, "context", options.filters, found, seconds, how, shown, outcome
+            question, "context", options.filters, found, seconds, detail, shown, outcome
         )
         return replace(context, notes=outcome.notes, why=why, query_id=query_id)
 
@@ -357,9 +359,9 @@ class QuerySession(Struct, frozen=True, dict=True):
         question: str,
         kind: QueryKind,
         filters: Filters,
-        found: bool,
+        is_answered: bool,
         seconds: float,
-        how: QueryDetail,
+        detail: QueryDetail,
         shown: Iterable[Hit],
         outcome: SearchOutcome | None = None,
         answer: Answer | None = None,
@@ -374,14 +376,16 @@ class QuerySession(Struct, frozen=True, dict=True):
             text = shown_text(question, redact=context.config.query_log.redact)
             vector = _vector(outcome) if outcome else None
         logged = LoggedQuestion(
-            context.clock(), text, self._mode, kind, filters, found, seconds, how, vector
+            context.clock(), text, self._mode, kind, filters, is_answered, seconds, detail, vector
         )
         gave: dict[str, list[Hit]] = {target.name: [] for target in targets}
         for hit in shown:
             gave[hit.kb].append(hit)
         recorded = [
             target.query_log.note(
-                replace(logged, detail=details_of_one(target.name, gave[target.name], how, answer)),
+                replace(
+                    logged, detail=details_of_one(target.name, gave[target.name], detail, answer)
+                ),
                 [(hit.memory_id, hit.score) for hit in gave[target.name]],
                 is_private=context.private or target.settings.private,
             )
@@ -398,7 +402,7 @@ def _vector(outcome: SearchOutcome) -> tuple[str, bytes] | None:
     return outcome.meaning.embedder.id, vector.tobytes()
 
 
-def _not_shown(
+def _without_context(
     beside: Context | None,
     hits: Sequence[Hit],
     insights: Sequence[Hit],
@@ -438,8 +442,8 @@ def _context_hits(outcome: SearchOutcome, relevance: Relevance, *, auto: bool) -
 
     if relevance.is_far or (auto and not relevance.is_near):
         return ()
-    hits = outcome.hits[:_MOST_UNASKED] if auto else outcome.hits
+    hits = outcome.hits[:_MAX_UNASKED] if auto else outcome.hits
     if relevance.is_near:
-        hits = tuple(hit for hit in hits if hit.relevance >= _LEAST_SHOWN)
+        hits = tuple(hit for hit in hits if hit.relevance >= _MIN_SHOWN)
     # BM25 has taken the length into account already.
     return hits if outcome.mode == "keyword" else budget_order(hits)

@@ -20,7 +20,7 @@ from memctl.store.ledger.log_repositories import QueryDetail
 if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
 
-_MOST_RESULTS = 50
+_MAX_RESULTS = 50
 """Results that are kept, the latest ones."""
 _ANSWERING_PACKAGES = ("memctl.queries", "memctl.search", "memctl.understanding", "memctl.language")
 """Whose code decides what a question is given."""
@@ -60,9 +60,9 @@ class ResultCache(Struct, frozen=True, dict=True):
         options: QueryOptions,
         began: datetime,
         result: QueryResult,
-        how: QueryDetail,
+        detail: QueryDetail,
         *,
-        found: bool,
+        is_answered: bool,
     ) -> None:
         """Keep what a question was given, on disk until the next commit, with a few others.
 
@@ -77,9 +77,9 @@ class ResultCache(Struct, frozen=True, dict=True):
             return
         known = self._results(options)
         known[self._key_of(question, options)] = CachedResult(
-            began, _first_end(snapshot, began), replace(result, question=""), how, found
+            began, _first_end(snapshot, began), replace(result, question=""), detail, is_answered
         )
-        latest = sorted(known.items(), key=lambda item: item[1].at)[-_MOST_RESULTS:]
+        latest = sorted(known.items(), key=lambda item: item[1].at)[-_MAX_RESULTS:]
         snapshot.derived.write("results", name, msgpack.encode(dict(latest)))
 
     def _results(self, options: QueryOptions) -> dict[str, CachedResult]:

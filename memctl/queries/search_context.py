@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
 
 NO_FILTERS = Filters()
-_OF_MODE: Mapping[str, Mode] = {"hops": "graph", "communities": "graph", "rounds": "agentic"}
+_MODE_OPTIONS: Mapping[str, Mode] = {"hops": "graph", "communities": "graph", "rounds": "agentic"}
 """Options that mean something to one mode alone."""
 _LEAST = {"hops": 1, "rounds": 1, "communities": 0, "limit": 1, "offset": 0}
 """The lowest value of options that are numbers."""
@@ -99,7 +99,7 @@ class QueryOptions(Struct, frozen=True, kw_only=True):
         Raises:
             UsageError: Something does.
         """
-        for name, meant in _OF_MODE.items():
+        for name, meant in _MODE_OPTIONS.items():
             if getattr(self, name) and mode != meant:
                 raise UsageError(f"{name} means nothing to mode {mode}", f"ask in mode {meant}")
 

@@ -43,12 +43,12 @@ _IMPORTANT = 0.8
 all that is read in files."""
 _INSIGHT_SHARE = 0.3
 _CHANGE_SHARE = 0.15
-_CHANGE_DAYS, _MOST_CHANGES = 7, 5
+_CHANGE_DAYS, _MAX_CHANGES = 7, 5
 _PROFILE_SHARE = 0.5
 _RECENT_DAYS = 30.0
 _RECENCY_WEIGHT = 0.3
 """What is new counts beside what is important; importance is 0 to 1."""
-_MOST_READ = 200
+_MAX_READ = 200
 _CITED = re.compile(r"^\[(\d+)\]", re.MULTILINE)
 
 
@@ -146,10 +146,10 @@ _TITLES = {
 
 
 def _below(
-    heading: str, hits: Sequence[Hit], room: int, count: Callable[[str], int]
+    heading: str, hits: Sequence[Hit], tokens_left: int, count: Callable[[str], int]
 ) -> Sequence[Excerpt]:
-    room -= count(f"\n\n{heading}\n\n")
-    return numbered_excerpts(hits, room, count) if hits and room > 0 else ()
+    tokens_left -= count(f"\n\n{heading}\n\n")
+    return numbered_excerpts(hits, tokens_left, count) if hits and tokens_left > 0 else ()
 
 
 def _renumber(excerpt: Excerpt, number: int) -> str:
@@ -178,7 +178,7 @@ def _most_important(
         return importance + _RECENCY_WEIGHT * math.exp(-days / _RECENT_DAYS)
 
     weighed = [(-round(weight(name, row), 6), name, row["id"]) for name, row in rows]
-    hits = _hits(snapshots, [(name, id_) for _, name, id_ in sorted(weighed)[:_MOST_READ]])
+    hits = _hits(snapshots, [(name, id_) for _, name, id_ in sorted(weighed)[:_MAX_READ]])
     plain = [replace(hit, text=bare_turn(hit.text)) if hit.session_id else hit for hit in hits]
     return list({hit.text.casefold(): hit for hit in reversed(plain)}.values())[::-1]
 
@@ -195,7 +195,7 @@ def _latest_changes(snapshots: dict[str, Snapshot], filters: Filters, now: datet
     rows.sort(key=lambda each: (each[1]["valid_to"], each[1]["id"]), reverse=True)
     later = {(name, row["id"]): row["superseded_by"] for name, row in rows}
     former: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for name, row in rows[:_MOST_READ]:
+    for name, row in rows[:_MAX_READ]:
         newest = row["superseded_by"]
         seen = {row["id"]}
         while (name, newest) in later and newest not in seen:
@@ -217,7 +217,7 @@ def _latest_changes(snapshots: dict[str, Snapshot], filters: Filters, now: datet
                 text = f"{new} (until {row['valid_to']:%Y-%m-%d}: {old})"
                 changes.append(replace(hit, text=text))
                 break
-    return changes[:_MOST_CHANGES]
+    return changes[:_MAX_CHANGES]
 
 
 def _newest_insights(snapshots: dict[str, Snapshot], filters: Filters, now: datetime) -> list[Hit]:
@@ -226,7 +226,7 @@ def _newest_insights(snapshots: dict[str, Snapshot], filters: Filters, now: date
     rows.sort(
         key=lambda each: (-each[1]["created_at"].timestamp(), -each[1]["importance"], each[1]["id"])
     )
-    return _hits(snapshots, [(name, row["id"]) for name, row in rows[:_MOST_READ]])
+    return _hits(snapshots, [(name, row["id"]) for name, row in rows[:_MAX_READ]])
 
 
 def _condition(snapshots: Mapping[str, Snapshot], filters: Filters, now: datetime) -> Expr:

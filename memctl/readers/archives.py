@@ -1,7 +1,7 @@
 """Archives: each member is read by the reader of its own kind, as a document of its own.
 
-Members are unpacked one at a time into a temporary folder.  Their number, what they come to and how
-deep archives may lie in each other are bounded.
+Members are unpacked one at a time into a temporary folder. Their number, their total size and the
+depth of nested archives are bounded.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from memctl.readers.units import UnitKeys, broken
 from memctl.readers.zip_directory import MAX_DIRECTORY_BYTES, directory_bytes
 from memctl.records import SourceText, Unit
 
-MOST_MEMBERS = 10_000
-MOST_BYTES = 2 << 30
-MOST_MEMBER_BYTES = 500 << 20
-MOST_RATIO = 200
+MAX_MEMBERS = 10_000
+MAX_BYTES = 2 << 30
+MAX_MEMBER_BYTES = 500 << 20
+MAX_RATIO = 200
 """How many times as big as an archive its members may be, from ``RATIO_FROM`` bytes on."""
 RATIO_FROM = 20 << 20
 DEEPEST = 2
@@ -69,8 +69,8 @@ class _Budget(Struct):
             OverLimit: There are too many.
         """
         self.members += 1
-        if self.members > MOST_MEMBERS:
-            raise OverLimit(f"{self.name} has more than {MOST_MEMBERS:,} members", _HINT)
+        if self.members > MAX_MEMBERS:
+            raise OverLimit(f"{self.name} has more than {MAX_MEMBERS:,} members", _HINT)
 
     def take(self, count: int) -> None:
         """Count bytes.
@@ -79,10 +79,10 @@ class _Budget(Struct):
             OverLimit: There are too many, or far more than the archive is big.
         """
         self.bytes += count
-        if self.bytes > MOST_BYTES:
-            raise OverLimit(f"{self.name} unpacks to more than {MOST_BYTES >> 30} GB", _HINT)
-        if self.bytes > max(RATIO_FROM, MOST_RATIO * self.size):
-            what = f"unpacks to more than {MOST_RATIO} times its size"
+        if self.bytes > MAX_BYTES:
+            raise OverLimit(f"{self.name} unpacks to more than {MAX_BYTES >> 30} GB", _HINT)
+        if self.bytes > max(RATIO_FROM, MAX_RATIO * self.size):
+            what = f"unpacks to more than {MAX_RATIO} times its size"
             raise OverLimit(f"{self.name} {what}", "check where it comes from")
 
 
@@ -165,8 +165,8 @@ def _unpack(content: IO[bytes], path: Path, key: str, budget: _Budget) -> Unit:
         while block := content.read(_BLOCK):
             size += len(block)
             budget.take(len(block))
-            if size > MOST_MEMBER_BYTES:
-                raise OverLimit(f"it has more than {MOST_MEMBER_BYTES >> 20} MB", _HINT)
+            if size > MAX_MEMBER_BYTES:
+                raise OverLimit(f"it has more than {MAX_MEMBER_BYTES >> 20} MB", _HINT)
             digest.update(block)
             file.write(block)
     return Unit(key, digest.hexdigest(), size)

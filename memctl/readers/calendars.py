@@ -21,7 +21,7 @@ from memctl.records import SourceText, Unit
 
 _WANTED = ("VEVENT", "VTODO", "VJOURNAL")
 _KINDS = {"VEVENT": "event", "VTODO": "task", "VJOURNAL": "journal entry"}
-_MOST_DATES = 10
+_MAX_DATES = 10
 """At most this many exceptions of a recurrence are named."""
 
 Moment = date | datetime
@@ -97,15 +97,15 @@ def _pieces(event: Component) -> Iterator[Piece]:
 # --- people ---------------------------------------------------------------------------------------
 
 
-def _person(who: Property) -> str:
+def _person(property_: Property) -> str:
     """A name where there is one, else the address."""
-    address = re.sub(r"^mailto:", "", who.text, flags=re.I)
-    return who.parameters.get("CN", "").strip() or address
+    address = re.sub(r"^mailto:", "", property_.text, flags=re.I)
+    return property_.parameters.get("CN", "").strip() or address
 
 
-def _attendee(who: Property) -> str:
-    answer = who.parameters.get("PARTSTAT", "").lower().replace("-", " ")
-    return f"{_person(who)} ({answer})" if answer else _person(who)
+def _attendee(property_: Property) -> str:
+    answer = property_.parameters.get("PARTSTAT", "").lower().replace("-", " ")
+    return f"{_person(property_)} ({answer})" if answer else _person(property_)
 
 
 # --- times ----------------------------------------------------------------------------------------
@@ -129,10 +129,10 @@ def _stamp(event: Component) -> Moment | None:
     return _moment(event.first("CREATED", "DTSTAMP", "LAST-MODIFIED"))
 
 
-def _moment(stated: Property | None) -> Moment | None:
-    if stated is None:
+def _moment(property_: Property | None) -> Moment | None:
+    if property_ is None:
         return None
-    value = stated.value.strip()
+    value = property_.value.strip()
     found = re.fullmatch(r"(\d{4})-?(\d\d)-?(\d\d)(?:T(\d\d):?(\d\d):?(\d\d)?(Z)?)?", value)
     try:
         if found is None:
@@ -140,15 +140,15 @@ def _moment(stated: Property | None) -> Moment | None:
         numbers = [int(number) for number in found.groups(default="0")[:6]]
         if found[4] is None:
             return date(*numbers[:3])
-        zone = UTC if found[7] else _zone(stated)
+        zone = UTC if found[7] else _zone(property_)
         return datetime(*numbers, tzinfo=zone)  # type: ignore[misc,arg-type]
     except ValueError:
-        raise _NoDate(f"its {stated.name} {value[:40]!r} is no date") from None
+        raise _NoDate(f"its {property_.name} {value[:40]!r} is no date") from None
 
 
-def _zone(stated: Property) -> ZoneInfo | None:
+def _zone(property_: Property) -> ZoneInfo | None:
     """The zone that is named; None for one that only the calendar's own program knows."""
-    name = stated.parameters.get("TZID", "").strip().lstrip("/")
+    name = property_.parameters.get("TZID", "").strip().lstrip("/")
     try:
         return ZoneInfo(name) if name else None
     except (ValueError, KeyError, OSError):  # no zone has such a name, or no such file is there
@@ -173,28 +173,28 @@ def _when(event: Component) -> str:
     start, end = _start(event), _end(event)
     if start is None:
         return ""
-    stated = event.first("DTSTART")
-    first = _moment_text(start, stated)
+    property_ = event.first("DTSTART")
+    first = _moment_text(start, property_)
     if end is None or end == start:
         return first
     if isinstance(start, datetime) and isinstance(end, datetime) and end.date() == start.date():
-        return f"on {_day(start)}, from {start:%H:%M} to {end:%H:%M}{_zone_name(start, stated)}"
-    last = _moment_text(end, event.first("DTEND") or stated)
+        return f"on {_day(start)}, from {start:%H:%M} to {end:%H:%M}{_zone_name(start, property_)}"
+    last = _moment_text(end, event.first("DTEND") or property_)
     return f"from {first.removeprefix('on ')} to {last.removeprefix('on ')}"
 
 
-def _moment_text(moment: Moment, stated: Property | None) -> str:
+def _moment_text(moment: Moment, property_: Property | None) -> str:
     if not isinstance(moment, datetime):
         return f"on {_day(moment)}"
-    return f"on {_day(moment)}, at {moment:%H:%M}{_zone_name(moment, stated)}"
+    return f"on {_day(moment)}, at {moment:%H:%M}{_zone_name(moment, property_)}"
 
 
 def _day(moment: Moment) -> str:
     return f"{moment:%A}, {moment.day} {moment:%B} {moment.year}"
 
 
-def _zone_name(moment: datetime, stated: Property | None) -> str:
-    name = stated.parameters.get("TZID", "") if stated else ""
+def _zone_name(moment: datetime, property_: Property | None) -> str:
+    name = property_.parameters.get("TZID", "") if property_ else ""
     return f" ({name})" if name else " (UTC)" if moment.tzinfo is UTC else ""
 
 
@@ -210,7 +210,17 @@ _DAYS = {
 }  # fmt: skip
 _ORDINALS = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fifth", "-1": "last",
              "-2": "last but one"}  # fmt: skip
-_SAID = ("FREQ", "INTERVAL", "BYDAY", "BYMONTHDAY", "BYMONTH", "BYSETPOS", "COUNT", "UNTIL", "WKST")
+_RULE_PARTS = (
+    "FREQ",
+    "INTERVAL",
+    "BYDAY",
+    "BYMONTHDAY",
+    "BYMONTH",
+    "BYSETPOS",
+    "COUNT",
+    "UNTIL",
+    "WKST",
+)
 
 
 def _recurrence(event: Component) -> str:
@@ -245,7 +255,7 @@ def _rule(rule: str) -> str:
     if "UNTIL" in parts:
         until = _moment(Property("UNTIL", parts["UNTIL"]))
         text += f", until {_day(until)}" if until else ""
-    rest = [f"{name}={value}" for name, value in parts.items() if name and name not in _SAID]
+    rest = [f"{name}={value}" for name, value in parts.items() if name and name not in _RULE_PARTS]
     return f"{text} ({'; '.join(rest)})" if rest else text
 
 
@@ -263,12 +273,14 @@ def _month(number: str) -> str:
     return f"{date(2000, int(number), 1):%B}" if is_month else number
 
 
-def _days(stated: Property) -> list[str]:
-    found = [_moment(Property(stated.name, item, stated.parameters)) for item in stated.items]
+def _days(property_: Property) -> list[str]:
+    found = [
+        _moment(Property(property_.name, item, property_.parameters)) for item in property_.items
+    ]
     return [_day(moment) for moment in found if moment]
 
 
-def _list_items(items: list[str], most: int = _MOST_DATES) -> str:
+def _list_items(items: list[str], most: int = _MAX_DATES) -> str:
     shown = items[:most]
     rest = len(items) - len(shown)
     shown += [f"{rest} more"] if rest else []

@@ -92,14 +92,14 @@ def read_slack(path: Path, name: str) -> Iterator[SourceText]:
     return _texts(found, name)
 
 
-def _texts(found: _Conversation, name: str) -> Iterator[SourceText]:
+def _texts(conversation: _Conversation, name: str) -> Iterator[SourceText]:
     head = named_document(
         name,
-        title=clean_title(found.title),
-        authors=tuple(dict.fromkeys(turn.speaker for turn in found.turns)),
-        created_at=next((turn.said_at for turn in found.turns if turn.said_at), None),
+        title=clean_title(conversation.title),
+        authors=tuple(dict.fromkeys(turn.speaker for turn in conversation.turns)),
+        created_at=next((turn.said_at for turn in conversation.turns if turn.said_at), None),
     )
-    return assemble(head, _pieces(found.turns))
+    return assemble(head, _pieces(conversation.turns))
 
 
 def _pieces(turns: Sequence[_Turn]) -> Iterator[Piece]:

@@ -55,31 +55,32 @@ def _name(card: Component) -> str:
     return ", ".join(filter(None, found.fields)) if found else ""
 
 
-def _head(card: Component, who: str) -> SourceText:
+def _head(card: Component, name: str) -> SourceText:
     metadata: dict[str, Any] = {
         "uid": card.text("UID"),
+        "aliases": [item for each in card.all("NICKNAME") for item in each.items],
         "emails": [each.text for each in card.all("EMAIL")],
         "phones": [_without_scheme(each.text) for each in card.all("TEL")],
         "organisation": _organisation(card),
     }
     return new_document(
-        title=clean_title(who),
+        title=clean_title(name),
         created_at=parse_date(card.text("REV")),
         tags=tuple(tag for each in card.all("CATEGORIES") for tag in each.items),
         metadata={key: value for key, value in metadata.items() if value},
     )
 
 
-def _pieces(card: Component, who: str) -> Iterator[Piece]:
+def _pieces(card: Component, name: str) -> Iterator[Piece]:
     """Lines that each say whom they are of, for they are quoted one by one."""
     labels = {each.group: each.text for each in card.all("X-ABLABEL") if each.group}
-    lines = [f"{who}\n"]
+    lines = [f"{name}\n"]
     if organisation := _organisation(card):
-        lines.append(f"{who} is with {organisation}.\n")
+        lines.append(f"{name} is with {organisation}.\n")
     for each in card.properties:
         if (what := _LINES.get(each.name)) and (value := _value(each)):
             types = _types(each, labels)
-            lines.append(f"{what} of {who}{f' ({types})' if types else ''}: {value}\n")
+            lines.append(f"{what} of {name}{f' ({types})' if types else ''}: {value}\n")
     yield Piece("".join(lines) + "\n")
     for note in card.all("NOTE"):
         yield from prose_pieces(f"{note.text}\n\n")
@@ -90,12 +91,12 @@ def _organisation(card: Component) -> str:
     return ", ".join(filter(None, found.fields)) if found else ""
 
 
-def _value(stated: Property) -> str:
-    if stated.name == "ADR":
-        return ", ".join(" ".join(part.split()) for part in stated.fields if part.strip())
-    if stated.name in ("BDAY", "ANNIVERSARY"):
-        return _date(stated.text)
-    return _without_scheme(" ".join(stated.text.split()))
+def _value(property_: Property) -> str:
+    if property_.name == "ADR":
+        return ", ".join(" ".join(part.split()) for part in property_.fields if part.strip())
+    if property_.name in ("BDAY", "ANNIVERSARY"):
+        return _date(property_.text)
+    return _without_scheme(" ".join(property_.text.split()))
 
 
 def _date(value: str) -> str:
@@ -111,9 +112,9 @@ def _without_scheme(value: str) -> str:
     return re.sub(r"^(?:tel|mailto|xmpp|sip):", "", value, flags=re.I)
 
 
-def _types(stated: Property, labels: dict[str, str]) -> str:
-    if label := labels.get(stated.group):
+def _types(property_: Property, labels: dict[str, str]) -> str:
+    if label := labels.get(property_.group):
         found = _LABEL.fullmatch(label)
         return (found[1] if found else label).lower()
-    words = [word for word in stated.types if word not in _NO_TYPES]
+    words = [word for word in property_.types if word not in _NO_TYPES]
     return ", ".join("mobile" if word == "cell" else word for word in words)

@@ -96,7 +96,7 @@ def unescape(value: str) -> str:
     return _ESCAPE.sub(lambda found: "\n" if found[1] in "nN" else found[1], value)
 
 
-def components(path: Path, name: str, wanted: tuple[str, ...]) -> Iterator[Component]:
+def components(path: Path, name: str, names: tuple[str, ...]) -> Iterator[Component]:
     """Yield the components of some names in a file; one that is cut off is not complete.
 
     Raises:
@@ -109,7 +109,7 @@ def components(path: Path, name: str, wanted: tuple[str, ...]) -> Iterator[Compo
     for number, line in _unfold(storable_text(decode(read_regular(path)))):
         keyword, _, value = line.partition(":")
         keyword, value = keyword.strip().upper(), value.strip().upper()
-        if keyword == "BEGIN" and value in wanted:
+        if keyword == "BEGIN" and value in names:
             if current is not None:
                 yield current
             current, within = Component(value, number), []
@@ -166,14 +166,14 @@ def _properties(lines: Iterable[str]) -> Iterator[Property]:
         yield _property(found, further)
 
 
-def _property(found: re.Match[str], further: list[str]) -> Property:
-    parameters = _parameters(found[3])
-    value = found[4]
+def _property(match: re.Match[str], further: list[str]) -> Property:
+    parameters = _parameters(match[3])
+    value = match[4]
     if parameters.get("ENCODING", "").upper() == "QUOTED-PRINTABLE":
         raw = quopri.decodestring(value.encode("utf-8", "replace"))
         value = decode(raw, declared=parameters.get("CHARSET", "")).replace("\n", "\\n")
     value = "\\n".join([value, *further])
-    return Property(found[2].upper(), value, parameters, found[1] or "")
+    return Property(match[2].upper(), value, parameters, match[1] or "")
 
 
 def _parameters(text: str) -> dict[str, str]:

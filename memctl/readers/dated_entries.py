@@ -50,8 +50,8 @@ _NAMES_OF_DIARIES = {
 _YEAR = re.compile(r"(?<![\w.])(?<!\d-)(?:19|20)\d\d(?!\w|-\d|\.\d)")
 _LONGEST_KEPT = timedelta(days=15 * 365)
 """Before a file was written, the earliest year in its title that may be that of its entries."""
-_FEWEST_ENTRIES, _FEWEST_OF_MONTH = 2, 5
-_LEAST_IN_ORDER = 0.8
+_MIN_ENTRIES, _MIN_OF_MONTH = 2, 5
+_MIN_IN_ORDER = 0.8
 """Of the lines below a month that begin with a number, if they are its days."""
 _MAX_PAUSE_BEFORE_WRITING = timedelta(days=60)
 """A list of days is one of what happened, not of what is to come, if the newest is so recent."""
@@ -60,7 +60,7 @@ _NO_CALENDAR = 9000
 _LONGEST_PAUSE, _AFTER_STATED = timedelta(days=270), timedelta(days=270)
 
 
-class _Dating(Struct, frozen=True):
+class _MonthContext(Struct, frozen=True):
     """The month and year that the lines above, or the name of the file, say."""
 
     month: int | None = None
@@ -82,7 +82,7 @@ class _Entry(Struct, frozen=True):
 
 
 def with_entry_days(
-    text: SourceText, stated: datetime | None, modified: datetime | None, name: str = ""
+    text: SourceText, document_date: datetime | None, modified: datetime | None, name: str = ""
 ) -> SourceText:
     """Return a text of which each entry of running notes has the day that it begins with.
 
@@ -90,19 +90,19 @@ def with_entry_days(
 
     Args:
         text: A source's, or a part of it.
-        stated: The day that it says it is of.
+        document_date: The day that it says it is of.
         modified: When its file was written last.
         name: Its file's.
     """
     by = [modified] if modified else []
-    if stated and stated.year < _NO_CALENDAR:
-        by.append(stated + _AFTER_STATED)
+    if document_date and document_date.year < _NO_CALENDAR:
+        by.append(document_date + _AFTER_STATED)
     if not by:
         return text
-    written = until = min(by)
+    written_on = until = min(by)
     if modified and (named := _end_of_year(text, name)) and modified - named < _LONGEST_KEPT:
         until = min(until, named)
-    found = _entries_by_date(text, until.date()) or _entries_by_day(text, name, written.date())
+    found = _entries_by_date(text, until.date()) or _entries_by_day(text, name, written_on.date())
     starts: dict[int, list[tuple[int, datetime]]] = {}
     for entry, day in found:
         moment = datetime.combine(day, time(), UTC)
@@ -114,7 +114,7 @@ def with_entry_days(
     return replace(text, segments=tuple(segments)) if found else text
 
 
-def _lines(text: SourceText, above: _Dating) -> Iterator[tuple[int, int, int, _Dating]]:
+def _lines(text: SourceText, above: _MonthContext) -> Iterator[tuple[int, int, int, _MonthContext]]:
     """Yield the lines of prose, each with its segment's number, and what stands above it."""
     for number, segment in enumerate(text.segments):
         if segment.kind not in ("prose", "heading"):
@@ -127,15 +127,15 @@ def _lines(text: SourceText, above: _Dating) -> Iterator[tuple[int, int, int, _D
                 yield number, line.start(), segment.end, above
 
 
-def _after(above: _Dating, said: _Dating) -> _Dating:
+def _after(above: _MonthContext, said: _MonthContext) -> _MonthContext:
     """Return what stands above from a line on; a January without a year follows a December."""
     if said.month is None or said.year is not None or above.year is None:
         return said
     has_turned = above.month is not None and said.month < above.month
-    return _Dating(said.month, above.year + has_turned)
+    return _MonthContext(said.month, above.year + has_turned)
 
 
-def _month_or_year(line: str, *, is_name: bool = False) -> _Dating | None:
+def _month_or_year(line: str, *, is_name: bool = False) -> _MonthContext | None:
     """Return the month and year that a line says, if it says nothing else.
 
     In the name of a file, two digits after the month are a year.
@@ -146,22 +146,22 @@ def _month_or_year(line: str, *, is_name: bool = False) -> _Dating | None:
     if is_name and month and len(words) == 2 and _TWO_DIGITS.fullmatch(words[1]):
         year = 2000 + int(words[1])
     says_else = len(words) != (month is not None) + (year is not None)
-    return None if says_else or not (month or year) else _Dating(month, year)
+    return None if says_else or not (month or year) else _MonthContext(month, year)
 
 
-def _month_of_name(name: str) -> _Dating:
+def _month_of_name(name: str) -> _MonthContext:
     """Return the month by which a file is named: ``2025-03.txt``, ``diary july 25.md``."""
     stem = PurePath(name).stem
     if found := re.fullmatch(r"((?:19|20)\d\d)[-_. ]?(0[1-9]|1[0-2])", stem):
-        return _Dating(int(found[2]), int(found[1]))
+        return _MonthContext(int(found[2]), int(found[1]))
     words = [word for word in _WORD.findall(stem) if word.lower() not in _NAMES_OF_DIARIES]
-    return _month_or_year(" ".join(words), is_name=True) or _Dating()
+    return _month_or_year(" ".join(words), is_name=True) or _MonthContext()
 
 
 # --- entries that begin with the day and the month -----------------------------------------------
 
 
-def _entries_by_date(text: SourceText, written: date) -> list[tuple[_Entry, date]]:
+def _entries_by_date(text: SourceText, written_on: date) -> list[tuple[_Entry, date]]:
     entries = [
         _Entry(
             number,
@@ -170,11 +170,11 @@ def _entries_by_date(text: SourceText, written: date) -> list[tuple[_Entry, date
             int(found["year"]) if found["year"] else above.year,
             is_item=bool(found["item"]),
         )
-        for number, start, end, above in _lines(text, _Dating())
+        for number, start, end, above in _lines(text, _MonthContext())
         if (found := _ENTRY.match(text.text, start, end))
         and (text.segments[number].said_at is None or found["year"])
     ]
-    return list(zip(entries, days, strict=True)) if (days := _days_of(entries, written)) else []
+    return list(zip(entries, days, strict=True)) if (days := _days_of(entries, written_on)) else []
 
 
 def _end_of_year(text: SourceText, name: str) -> datetime | None:
@@ -184,20 +184,22 @@ def _end_of_year(text: SourceText, name: str) -> datetime | None:
     return datetime(int(years.pop()), 12, 31, tzinfo=UTC) if len(years) == 1 else None
 
 
-def _days_of(entries: Sequence[_Entry], written: date) -> list[date]:
+def _days_of(entries: Sequence[_Entry], written_on: date) -> list[date]:
     """Return the days of entries that go back in time from one end to the other; else none."""
-    if len(entries) < _FEWEST_ENTRIES:
+    if len(entries) < _MIN_ENTRIES:
         return []
-    newest_last = _in_order(entries, written)
-    newest_first = _in_order(entries[::-1], written)[::-1]
+    newest_last = _in_order(entries, written_on)
+    newest_first = _in_order(entries[::-1], written_on)[::-1]
     found = max(filter(None, (newest_last, newest_first)), key=min, default=[])
     may_be_plan = any(entry.is_item for entry in entries)
     return (
-        [] if may_be_plan and found and written - max(found) > _MAX_PAUSE_BEFORE_WRITING else found
+        []
+        if may_be_plan and found and written_on - max(found) > _MAX_PAUSE_BEFORE_WRITING
+        else found
     )
 
 
-def _in_order(entries: Sequence[_Entry], written: date) -> list[date]:
+def _in_order(entries: Sequence[_Entry], written_on: date) -> list[date]:
     """Return the days of entries, the oldest first; none if they are far apart.
 
     What follows the last one of a stated year goes on from there; what stands before it, or all
@@ -205,12 +207,12 @@ def _in_order(entries: Sequence[_Entry], written: date) -> list[date]:
     """
     with_year = [number for number, entry in enumerate(entries) if entry.year]
     last = with_year[-1] + 1 if with_year else len(entries)
-    until = _following(entries[:last][::-1], written, is_later=False)[::-1]
+    until = _following(entries[:last][::-1], written_on, is_later=False)[::-1]
     if not until:
         return []
     after = _following(entries[last:], until[-1], is_later=True)
     found = [*until, *after]
-    return found if len(found) == len(entries) and found[-1] <= written else []
+    return found if len(found) == len(entries) and found[-1] <= written_on else []
 
 
 def _following(entries: Sequence[_Entry], near: date, *, is_later: bool) -> list[date]:
@@ -248,7 +250,7 @@ def _day_in(entry: _Entry, year: int) -> date | None:
 # --- entries that begin with the number of the day -----------------------------------------------
 
 
-def _entries_by_day(text: SourceText, name: str, written: date) -> list[tuple[_Entry, date]]:
+def _entries_by_day(text: SourceText, name: str, written_on: date) -> list[tuple[_Entry, date]]:
     """Return the entries below each month that are its days one after the other."""
     entries = [
         _Entry(
@@ -267,24 +269,24 @@ def _entries_by_day(text: SourceText, name: str, written: date) -> list[tuple[_E
         and ((weekday := found["before"] or found["after"]) or not found["dot"])
     ]
     months = groupby(entries, lambda entry: (entry.month, entry.year))
-    return [pair for _, month in months for pair in _days_of_month(list(month), written)]
+    return [pair for _, month in months for pair in _days_of_month(list(month), written_on)]
 
 
-def _days_of_month(entries: Sequence[_Entry], written: date) -> list[tuple[_Entry, date]]:
+def _days_of_month(entries: Sequence[_Entry], written_on: date) -> list[tuple[_Entry, date]]:
     least = min(entry.indent for entry in entries)
     outer = [entry for entry in entries if entry.indent == least]
     kept: list[_Entry] = []
     for entry in outer:
         if not kept or entry.day > kept[-1].day:
             kept.append(entry)
-    if len(kept) < max(_FEWEST_OF_MONTH, _LEAST_IN_ORDER * len(outer)):
+    if len(kept) < max(_MIN_OF_MONTH, _MIN_IN_ORDER * len(outer)):
         return []
     year = kept[0].year
-    has_weekdays = sum(entry.weekday is not None for entry in kept) >= _FEWEST_ENTRIES
+    has_weekdays = sum(entry.weekday is not None for entry in kept) >= _MIN_ENTRIES
     back = _LONGEST_KEPT.days // 365 if has_weekdays else 1
-    for each in (year,) if year else range(written.year, written.year - back - 1, -1):
+    for each in (year,) if year else range(written_on.year, written_on.year - back - 1, -1):
         days = [day for entry in kept if (day := _day_in(entry, each))]
-        if len(days) == len(kept) and days[-1] <= written:
+        if len(days) == len(kept) and days[-1] <= written_on:
             return list(zip(kept, days, strict=True))
     return []
 

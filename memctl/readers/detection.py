@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +21,7 @@ from memctl.readers.text_files.decoding import (
     SAMPLE_BYTES,
     encoding_by_mark,
     encoding_of_bytes,
+    has_many_foreign,
     normalise_line_ends,
 )
 
@@ -27,6 +30,8 @@ _TEXT_CONTROLS = 0.02
 """Random bytes are one tenth control characters; text has next to none."""
 
 _FEW_CONTROLS = 2
+_LONGEST_CHARACTER = 4
+"""Bytes in UTF-8."""
 
 
 def detect_media_type(path: Path, name: str | None = None) -> MediaType:
@@ -101,15 +106,15 @@ def _binary_type(path: Path, name: str, head: bytes) -> MediaType:
     )
 
 
-def _refine(found: MediaType, claimed: MediaType) -> MediaType:
+def _refine(media_type: MediaType, claimed: MediaType) -> MediaType:
     """The extension's type where the signature alone cannot tell two types apart."""
     alike = (
         ("video/mp4", "audio/mp4", "video/quicktime"),
         ("video/x-matroska", "video/webm"),
         ("audio/mpeg", "audio/flac"),
     )
-    same_family = any(found == group[0] and claimed in group for group in alike)
-    return claimed if same_family else found
+    same_family = any(media_type == group[0] and claimed in group for group in alike)
+    return claimed if same_family else media_type
 
 
 def is_text(head: bytes) -> bool:
@@ -117,15 +122,75 @@ def is_text(head: bytes) -> bool:
     if encoding := encoding_by_mark(head):
         return _is_printable(head, encoding)
     controls = len(head) - len(head.translate(None, _CONTROLS))
-    return controls <= max(_FEW_CONTROLS, _TEXT_CONTROLS * len(head)) or (
-        controls == head.count(0) <= 0.1 * len(head) and head.isascii()
-    )
+    if controls == head.count(0) <= 0.1 * len(head) and head.isascii():
+        return True
+    if controls > max(_FEW_CONTROLS, _TEXT_CONTROLS * len(head)):
+        return False
+    return _is_utf8(head) or has_many_foreign(head) or _is_western(head)
+
+
+def _is_utf8(head: bytes) -> bool:
+    """Return whether the bytes are UTF-8, but for a character that is cut off at the end."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return not head or head[0] < 0x80 or len(head) >= _LONGEST_CHARACTER
+
+
+def _is_western(head: bytes) -> bool:
+    """Return whether a short text in a legacy encoding can be one of a Western language.
+
+    Of random bytes half are outside ASCII, and a quarter are symbols there.
+    """
+    foreign = sum(byte >= 0x80 for byte in head)
+    symbols = sum(0x80 <= byte < 0xC0 for byte in head)
+    has_controls = len(head.translate(None, _CONTROLS)) < len(head)
+    return not has_controls and 3 * foreign <= len(head) and 6 * symbols <= len(head)
 
 
 def _is_printable(head: bytes, encoding: str) -> bool:
-    text = head.decode(encoding, "replace")[:4096]
+    text = head.decode(encoding, "replace")[:4096].removeprefix("\ufeff")
+    text = text.removesuffix("\ufffd")  # a character that is cut off
     bad = sum(1 for c in text if c == "\ufffd" or (c < " " and c not in "\t\n\v\f\r\b\x1b"))
-    return bad <= 2 + _TEXT_CONTROLS * len(text)
+    if not text or bad > min(2 + _TEXT_CONTROLS * len(text), len(text) / 6):
+        return False
+    return not encoding.startswith("utf-16") or _has_words(text)
+
+
+_EAST_ASIAN = ("CJK", "HANGUL", "HIRAGANA", "KATAKANA", "IDEOGRAPHIC", "BOPOMOFO")
+_CHARACTER_SETS = ("gb2312", "big5", "shift_jis", "euc_kr")
+_ODD_LETTERS = 0.1
+_LAST_LATIN = "\u024f"
+
+
+def _has_words(text: str) -> bool:
+    """Return whether a text may be of people, not random bytes of which all are characters.
+
+    People write in one script, or several letters in each of some, and in East Asia with
+    characters that one national standard has; next to none are private or unassigned.
+    """
+    odd = sum(unicodedata.category(c) in ("Cn", "Co", "Cs") for c in text)
+    letters = [c for c in text if c > _LAST_LATIN and c.isalpha()]
+    scripts = Counter(unicodedata.name(c, "").partition(" ")[0] for c in letters)
+    asian = [c for c in letters if unicodedata.name(c, "").startswith(_EAST_ASIAN)]
+    known = max(sum(_has_character(each, c) for c in asian) for each in _CHARACTER_SETS)
+    known += sum(
+        count
+        for script, count in scripts.items()
+        if script not in _EAST_ASIAN and count >= min(3, len(letters))
+    )
+    if len(text) == 1:
+        return text <= _LAST_LATIN
+    return odd + len(letters) - known <= _ODD_LETTERS * len(text)
+
+
+def _has_character(character_set: str, character: str) -> bool:
+    try:
+        character.encode(character_set)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _text_of(head: bytes, complete: bool) -> str:
@@ -286,6 +351,7 @@ def _mostly_yaml(text: str) -> bool:
     return bool(lines) and sum(bool(_YAML_KEY.match(line)) for line in lines) >= 0.7 * len(lines)
 
 
+_DATABASE_LOG = "the log of an SQLite database, which is read with it"
 _UNSUPPORTED_SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"BZh", "a bzip2 archive"),
     (b"\xfd7zXZ\0", "an xz archive"),
@@ -299,6 +365,9 @@ _UNSUPPORTED_SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"\0asm", "a program"),
     (b"PAR1", "a Parquet table"),
     (b"ARROW1", "an Arrow table"),
+    (b"7\x7f\x06\x82", _DATABASE_LOG),
+    (b"7\x7f\x06\x83", _DATABASE_LOG),
+    (b"\xd9\xd5\x05\xf9 \xa1c\xd7", _DATABASE_LOG),
     (b"BM", "a bitmap image"),
     (b"8BPS", "a Photoshop image"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a file of an old Office format"),
@@ -306,7 +375,7 @@ _UNSUPPORTED_SIGNATURES: tuple[tuple[bytes, str], ...] = (
 )
 
 _QUICKTIME_ATOMS = (b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot")
-_STILL_BRANDS = (b"heic", b"heix", b"heif", b"mif1", b"msf1", b"avif", b"avis", b"hevc")
+_IMAGE_BRANDS = (b"heic", b"heix", b"heif", b"mif1", b"msf1", b"avif", b"avis", b"hevc")
 
 
 def media_type_by_magic(head: bytes) -> MediaType:
@@ -325,7 +394,7 @@ def _base_media(head: bytes) -> MediaType:
     """The ISO base media family: MP4, M4A, QuickTime."""
     if head[4:8] == b"ftyp":
         brand = head[8:12]
-        if brand in _STILL_BRANDS:
+        if brand in _IMAGE_BRANDS:
             return ""
         if brand == b"qt  ":
             return "video/quicktime"

@@ -48,7 +48,7 @@ _DATED = re.compile(
     re.MULTILINE,
 )
 """As a contract has it; a smaller one may be of what it speaks of: ``the lease dated 3 May``."""
-_GOES_ON = re.compile(r"\d(?::| [-–—]) (?=\w)")
+_CONTINUATION = re.compile(r"\d(?::| [-–—]) (?=\w)")
 """After the day of an entry: ``Update 3 May 2026: the pump leaks``."""
 _OF_PLACE = re.compile(
     r"^[^\W\d_][^\W\d_]+(?:[ -][^\W\d_]+){0,3}, (?:(?:den|the|le|il|lì|the|op|dne) )?(?=\d)"
@@ -58,7 +58,7 @@ _BEGINNING = 1000
 """Characters in which a document says of which day it is."""
 LINES_OF_HEAD = 5
 """Of a letter: who writes, and when."""
-_MOST_DAYS = 2
+_MAX_DAYS = 2
 """Written and last edited; a history has more of them."""
 _MAX_DEPTH = 20
 
@@ -102,12 +102,12 @@ def stated_day(text: str) -> datetime | None:
     found = [
         day
         for line in _DAY_LINE.finditer(text, 0, _BEGINNING)
-        if (day := leading_day(line["day"])) and not _GOES_ON.search(line["day"])
+        if (day := leading_day(line["day"])) and not _CONTINUATION.search(line["day"])
     ]
     dated = _DATED.finditer(text, 0, _BEGINNING) if not found else ()
     found += [day for line in dated if (day := leading_day(line["day"]))]
     if found:
-        return found[0] if len(set(found)) <= _MOST_DAYS else None
+        return found[0] if len(set(found)) <= _MAX_DAYS else None
     lines = [_OF_PLACE.sub("", line) for line in text[:_BEGINNING].splitlines()]
     days = [(number, day) for number, line in enumerate(lines) if (day := lone_day(line))]
     if len(days) != 1 or days[0][0] >= LINES_OF_HEAD:  # a diary has more of them

@@ -47,15 +47,15 @@ MAX_BYTES = 100 * 1024 * 1024
 MAX_ATTACHMENT_BYTES = 5 * 1024 * 1024
 """Text attachments up to this size are read."""
 
-MOST_ATTACHMENTS = 500
+MAX_ATTACHMENTS = 500
 """Fewer than this many of one message are looked into: each becomes memories of its own."""
 
 _HEADER_CHARS = 10_000
 _MAX_DEPTH = 5
 """Messages forwarded as attachments are read this many levels deep."""
 
-_SHOWN = ("From", "To", "Cc", "Date", "Subject")
-_BROKEN = (ValueError, TypeError, AttributeError, ArithmeticError, LookupError, MessageError)
+_SHOWN_HEADERS = ("From", "To", "Cc", "Date", "Subject")
+_PARSER_ERRORS = (ValueError, TypeError, AttributeError, ArithmeticError, LookupError, MessageError)
 """What the standard library's header parser is known to raise for malformed headers."""
 
 
@@ -91,14 +91,14 @@ def read_message(content: bytes, name: str) -> list[SourceText]:
     try:
         message = BytesParser(policy=_BoundedHeaders()).parsebytes(content)
         assert isinstance(message, EmailMessage)
-        left = iter(range(MOST_ATTACHMENTS))
-        pieces = list(_pieces(message, left))
-        return list(assemble(_head(message, name, is_whole=next(left, -1) >= 0), pieces))
+        budget = iter(range(MAX_ATTACHMENTS))
+        pieces = list(_pieces(message, budget))
+        return list(assemble(_head(message, name, is_whole=next(budget, -1) >= 0), pieces))
     except RecursionError:
         raise UnreadableSource(
             f"{display_name(name)} has parts nested too deeply", "save what it holds by itself"
         ) from None
-    except _BROKEN as error:
+    except _PARSER_ERRORS as error:
         raise UnreadableSource(
             f"{display_name(name)} is not a message that can be read: {error}",
             "save it anew from the mail program",
@@ -106,7 +106,7 @@ def read_message(content: bytes, name: str) -> list[SourceText]:
 
 
 def _head(message: EmailMessage, name: str, *, is_whole: bool) -> SourceText:
-    attached = _attachments(message)[:MOST_ATTACHMENTS]
+    attached = _attachments(message)[:MAX_ATTACHMENTS]
     metadata: dict[str, Any] = {
         "to": _addresses(message, "To"),
         "cc": _addresses(message, "Cc"),
@@ -115,7 +115,7 @@ def _head(message: EmailMessage, name: str, *, is_whole: bool) -> SourceText:
         "attachments": [_attachment_entry(part) for part in attached],
     }
     return new_document(
-        missing=() if is_whole else (f"attachments beyond the first {MOST_ATTACHMENTS - 1:,}",),
+        missing=() if is_whole else (f"attachments beyond the first {MAX_ATTACHMENTS - 1:,}",),
         title=clean_title(header(message, "Subject")) or title_from_name(name),
         authors=tuple(_addresses(message, "From")),
         created_at=parse_date(header(message, "Date")),
@@ -127,7 +127,7 @@ def header(message: EmailMessage, key: str) -> str:
     """A header in one decoded line; ``""`` where it is missing or broken beyond reading."""
     try:
         value = message.get(key)
-    except _BROKEN:
+    except _PARSER_ERRORS:
         value = next((raw for k, raw in message.raw_items() if k.lower() == key.lower()), "")
     return shorten(str(value), 2000) if value else ""
 
@@ -139,14 +139,14 @@ def _addresses(message: EmailMessage, key: str) -> list[str]:
 
 
 def _pieces(
-    message: EmailMessage, left: Iterator[int], depth: int = 0, heading: str = ""
+    message: EmailMessage, budget: Iterator[int], depth: int = 0, heading: str = ""
 ) -> Iterator[Piece]:
     """Pieces of a message and of as many attachments, its own and inner ones, as there are left."""
-    lines = [f"{key}: {value}\n" for key in _SHOWN if (value := header(message, key))]
+    lines = [f"{key}: {value}\n" for key in _SHOWN_HEADERS if (value := header(message, key))]
     yield Piece("".join(lines) + "\n", "properties", heading)
     yield from _body_pieces(message, heading)
-    for part, _ in zip(_attachments(message), left, strict=False):
-        yield from _attachment_pieces(part, left, depth)
+    for part, _ in zip(_attachments(message), budget, strict=False):
+        yield from _attachment_pieces(part, budget, depth)
 
 
 def _body_pieces(message: EmailMessage, heading: str) -> Iterator[Piece]:
@@ -161,9 +161,9 @@ def _body_pieces(message: EmailMessage, heading: str) -> Iterator[Piece]:
 
 
 def _page_pieces(page: str) -> Iterator[Piece]:
-    """What a message says as a page; the one that it answers, and its signature, say nothing.
+    """The text of a message as a page, without its signature and the message that it answers.
 
-    Where there is nothing else, as in one that only passes on, that is what it says.
+    They are its text if there is nothing else, as in a message that is only forwarded.
     """
     blocks = content_blocks(parse_page(page).blocks)
     is_reply = any(not (block.quoted or block.signature) for block in blocks)
@@ -304,7 +304,7 @@ def _attachments(message: EmailMessage) -> list[EmailMessage]:
 def _attachment_name(part: EmailMessage) -> str:
     try:
         name = part.get_filename()
-    except _BROKEN:
+    except _PARSER_ERRORS:
         return ""
     return display_name(name) if name else ""
 
@@ -317,14 +317,14 @@ def _attachment_entry(part: EmailMessage) -> dict[str, Any]:
     }
 
 
-def _attachment_pieces(part: EmailMessage, left: Iterator[int], depth: int) -> Iterator[Piece]:
+def _attachment_pieces(part: EmailMessage, budget: Iterator[int], depth: int) -> Iterator[Piece]:
     name = _attachment_name(part)
     heading = f"Attachment: {name or part.get_content_type()}"
     if part.get_content_type() == "message/rfc822":
         inner = part.get_payload(0) if part.is_multipart() else None
         if isinstance(inner, EmailMessage) and depth < _MAX_DEPTH:
             yield Piece("\nForwarded message\n\n", "heading", "Forwarded message")
-            yield from _pieces(inner, left, depth + 1, "Forwarded message")
+            yield from _pieces(inner, budget, depth + 1, "Forwarded message")
         return
     content = _bytes_of(part)
     pieces = _content_pieces(part, name, content) if len(content) <= MAX_ATTACHMENT_BYTES else None
@@ -374,7 +374,7 @@ _LINE_BYTES = 1 << 20
 
 
 def read_box(path: Path, name: str) -> Iterator[SourceText]:
-    """Yield the messages of a mail box; one that cannot be read_box says why."""
+    """Yield the messages of a mail box; one that cannot be read says why."""
     keys = UnitKeys()
     for number, line, content in _messages(path):
         key = keys.new(_message_id(content), content)

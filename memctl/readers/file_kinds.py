@@ -10,7 +10,7 @@ looked for beside ``path``.  For what it finds inside a file a reader raises onl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path, PurePath
@@ -73,6 +73,7 @@ PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentatio
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 EPUB = "application/epub+zip"
 ODT = "application/vnd.oasis.opendocument.text"
+SQLITE, DATABASE_START = "application/vnd.sqlite3", b"SQLite format 3\0"
 ODS = "application/vnd.oasis.opendocument.spreadsheet"
 
 CODE_LANGUAGES: Mapping[str, str] = {
@@ -170,8 +171,8 @@ _TABLE: tuple[FileKind, ...] = (
              ".ods .ots", "OpenDocument sheets"),
     FileKind("office", "application/rtf", "text_files.rich_text:read", "rtf/1",
              ".rtf", "rich text", (b"{\\rtf",)),
-    FileKind("office", "application/vnd.sqlite3", "data_files.sqlite_files:read", "sqlite/1",
-             ".sqlite .sqlite3 .db", "SQLite databases", (b"SQLite format 3\0",)),
+    FileKind("office", SQLITE, "data_files.sqlite_files:read", "sqlite/1",
+             ".sqlite .sqlite3 .db", "SQLite databases", (DATABASE_START,)),
     _image("image/png", *_IMAGES, ".png", "images", (b"\x89PNG\r\n\x1a\n",)),
     _image("image/jpeg", *_IMAGES, ".jpg .jpeg", "images", (b"\xff\xd8\xff",)),
     _image("image/gif", *_IMAGES, ".gif", "images", (b"GIF87a", b"GIF89a")),
@@ -211,6 +212,28 @@ def extension_of(name: str) -> str:
 def kind_by_extension(name: str) -> FileKind | None:
     """The kind of file that a name's extension speaks for, if any."""
     return _BY_EXTENSION.get(extension_of(name))
+
+
+DATABASE_LOGS = ("-wal", "-journal", "-shm")
+"""What follows the name of an SQLite database in the names of its logs and of their index."""
+
+
+def by_database(files: Iterable[Path]) -> dict[Path, tuple[Path, ...]]:
+    """Which logs belong to which SQLite database, among the files of one folder."""
+    names = {path.name: path for path in files}
+    found: dict[Path, tuple[Path, ...]] = {}
+    for name, path in names.items():
+        kind = kind_by_extension(name)
+        if kind is not None and kind.media_type == SQLITE:
+            logs = [names[log] for end in DATABASE_LOGS if (log := f"{name}{end}") in names]
+            found |= {path: tuple(logs)} if logs else {}
+    return found
+
+
+def database_logs(path: Path) -> list[Path]:
+    """The logs beside an SQLite database that hold changes which it does not have yet."""
+    beside = [path.with_name(f"{path.name}{end}") for end in DATABASE_LOGS if end != "-shm"]
+    return [log for log in beside if log.is_file() and log.stat().st_size]
 
 
 def kind_of_media_type(media_type: MediaType) -> FileKind:

@@ -22,7 +22,7 @@ _DATE_WITHIN = re.compile(
     rf"(?<![\dA-Za-z])((?:19|20)\d\d){_MONTH_AND_DAY.replace('(?!', '(?![A-Za-z]|', 1)}"
 )
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
-_LONG_AGO = timedelta(days=15 * 365)
+_OLDEST_AGE = timedelta(days=15 * 365)
 
 
 def shorten(text: str, limit: int) -> str:
@@ -82,7 +82,7 @@ def date_from_title(title: str) -> datetime | None:
     """
     days = list(_worded_dates(title))
     now = datetime.now(UTC)
-    return days[0] if len(days) == 1 and now - _LONG_AGO <= days[0] <= now else None
+    return days[0] if len(days) == 1 and now - _OLDEST_AGE <= days[0] <= now else None
 
 
 def _worded_dates(text: str) -> Iterator[datetime]:

@@ -109,8 +109,8 @@ class Readers:
         Raises:
             OverLimit, UnreadableSource, ReaderCrash: As :meth:`read`.
         """
-        asked = {"cut": kind, "is": media_type, "seconds": seconds}
-        yield from self._in_process(lambda process: process.clips(asked, path, name))
+        request = {"cut": kind, "is": media_type, "seconds": seconds}
+        yield from self._in_process(lambda process: process.clips(request, path, name))
 
     def close(self) -> None:
         """End the processes that wait for work."""
@@ -199,10 +199,12 @@ class _Process:
                     raise _limit_error(name, f"gives more than {most} of text", "text_mb")
                 yield text
 
-    def clips(self, asked: Mapping[str, Any], path: Path, name: str) -> Generator[Clip, None, None]:
+    def clips(
+        self, request: Mapping[str, Any], path: Path, name: str
+    ) -> Generator[Clip, None, None]:
         """Yield pieces of a file; raises as :meth:`Readers.clips`."""
         with _rejecting_invalid_messages(name):
-            for number, answer in enumerate(self._parts(asked, path, name)):
+            for number, answer in enumerate(self._parts(request, path, name)):
                 if number >= MAX_CLIPS:
                     raise InvalidMessage("there is no end to them")
                 yield check_clip(answer.clip)
@@ -210,11 +212,11 @@ class _Process:
     # --- inside ---
 
     def _parts(
-        self, asked: Mapping[str, Any], path: Path, name: str
+        self, request: Mapping[str, Any], path: Path, name: str
     ) -> Generator[Answer, None, None]:
         """Yield what a process returns for a file, part by part."""
         self._is_between_files = False
-        answer = self._answer(self._question(asked, path, name), name)
+        answer = self._answer(self._question(request, path, name), name)
         while answer.is_part:
             yield answer
             answer = self._answer({"next": True}, name)
@@ -223,12 +225,12 @@ class _Process:
         if error is not None:
             raise error
 
-    def _question(self, asked: Mapping[str, Any], path: Path, name: str) -> dict[str, Any]:
+    def _question(self, request: Mapping[str, Any], path: Path, name: str) -> dict[str, Any]:
         """Return the first request for a file; from here on its seconds count."""
         allowance = max(1.0, path.stat().st_size / BYTES_PER_ALLOWANCE)
         self._seconds_left = self._limits.seconds * allowance
         return {
-            **asked,
+            **request,
             "path": str(path.absolute()),
             "name": name,
             "processor_seconds": int(self._limits.processor_seconds * allowance),

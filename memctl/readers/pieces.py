@@ -118,7 +118,7 @@ def _day_of(heading: str) -> datetime | None:
 
 
 def group_lines(lines: Iterable[str], heading: str) -> Iterator[Piece]:
-    """Yield lines of properties, those that stand together in pieces of a bounded length."""
+    """Yield lines of properties in pieces of a bounded length, neighbours together."""
     group = ""
     for line in lines:
         if group and len(group) + len(line) > GROUP_CHARS:

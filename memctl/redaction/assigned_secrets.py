@@ -83,7 +83,7 @@ _USER = lazy_regex(
 
 
 _SHORTEST_VALUE = 6
-_UNLIKE_WORDS = lazy_regex(r"\d|[^\W\d_][^\w\s.:/()\[\]-][^\W\d_]|[a-z][A-Z]")
+_NOT_A_WORD = lazy_regex(r"\d|[^\W\d_][^\w\s.:/()\[\]-][^\W\d_]|[a-z][A-Z]")
 """A digit, a sign between letters, or a capital within: what words seldom have."""
 _CODE = lazy_regex(
     r"^[A-Za-z_][\w.]+(?:\(.*\)|\[.*\]|[(\[]$)|\w\.\w+\.|^\w+\.[A-Z]\w+$"
@@ -143,7 +143,7 @@ def _schemes(text: str, _: str) -> Iterator[int]:
         here = text.find("://", here + 1)
 
 
-def _is_sure(match: re.Match[str]) -> bool:
+def _is_secret_value(match: re.Match[str]) -> bool:
     """Return whether what follows ``password:`` etc. is no ordinary word or piece of code."""
     value = secret_text(match)
     if _CODE.search(value) or _OWN_NAME.fullmatch(value):
@@ -160,7 +160,7 @@ def _is_sure(match: re.Match[str]) -> bool:
         return False
     if "token" in name and not _TOKEN.fullmatch(value):
         return False
-    return len(value) >= _SHORTEST_VALUE and bool(_UNLIKE_WORDS.search(value))
+    return len(value) >= _SHORTEST_VALUE and bool(_NOT_A_WORD.search(value))
 
 
 def _is_no_placeholder(match: re.Match[str]) -> bool:
@@ -171,7 +171,7 @@ def _is_no_placeholder(match: re.Match[str]) -> bool:
 def _items(match: re.Match[str]) -> Iterable[Span]:
     """Return the spans of the items of a list that are no ordinary words."""
     found = _ITEM.finditer(match.string, match.end(1), match.end())
-    return [each.span(1) for each in found if _UNLIKE_WORDS.search(each[1])]
+    return [each.span(1) for each in found if _NOT_A_WORD.search(each[1])]
 
 
 _TRIGGERS = ("pass", "pw", "secret", "token", "credential", "kennwort", "contrase", "key")
@@ -179,13 +179,13 @@ ASSIGNED = (
     Rule((":|", ": |", ":>", ": >"), _LINES, _names, has_digit),
     Rule(_SEVERAL, _LISTED, at(*_SEVERAL), spans=_items),
     Rule(("bearer", "basic", "authorization"), _BEARER, at("bearer", "basic", "authorization")),
-    Rule(_TRIGGERS, _ASSIGNED, _names, _is_sure),
+    Rule(_TRIGGERS, _ASSIGNED, _names, _is_secret_value),
     Rule(("identified by", "with password"), _SQL, at("identified", "with")),
     Rule(
         ("login", "jdbc:oracle", "pass", "mysql"),
         _LOGIN,
         at("login", "jdbc:oracle", "sshpass", "mysql"),
-        _is_sure,
+        _is_secret_value,
     ),
     Rule(("://",), _IN_URL, _schemes, _is_no_placeholder),
     Rule(

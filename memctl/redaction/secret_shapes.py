@@ -78,9 +78,11 @@ RANDOM = lazy_regex(
     r"(?<![\w/+-])(?=\w*\d)(?=\w*[a-z])(?:[0-9a-f]{32,}|(?=\w*[A-Z])[A-Za-z0-9]{32,})(?![\w/+-])"
 )
 """A run of random letters and digits."""
-_LONG = lazy_regex(r"[A-Za-z0-9_-][A-Za-z0-9_-]{14,}")
+_LONG_RUN = lazy_regex(r"[A-Za-z0-9_-][A-Za-z0-9_-]{14,}")
 """Keys begin with that, but for those that have one of these near their beginning."""
-_ODD = lazy_regex(r":AA|8Q~|\.atlasv1\.|ya29\.|1//0|hv[bs]\.|SG\.|dp\.|dt0c01\.|sntry|sk\.|eyJ")
+_RARE_MARK = lazy_regex(
+    r":AA|8Q~|\.atlasv1\.|ya29\.|1//0|hv[bs]\.|SG\.|dp\.|dt0c01\.|sntry|sk\.|eyJ"
+)
 _BEFORE = {":AA": 10, "8Q~": 4, ".atlasv1.": 14}
 """At most this many letters of a key stand before it."""
 _BEGIN = lazy_regex(r"-{4,5} ?begin |putty-user-key-file-")
@@ -92,7 +94,7 @@ def _blocks(_: str, low: str) -> Iterator[int]:
 
 def _keys(text: str, _: str) -> Iterator[int]:
     last = -1
-    for start in merge((match.start() for match in _LONG.finditer(text)), _odd(text)):
+    for start in merge((match.start() for match in _LONG_RUN.finditer(text)), _odd(text)):
         if start != last:
             last = start
             yield start
@@ -100,7 +102,7 @@ def _keys(text: str, _: str) -> Iterator[int]:
 
 def _odd(text: str) -> Iterator[int]:
     reached = 0
-    for match in _ODD.finditer(text):
+    for match in _RARE_MARK.finditer(text):
         first = max(match.start() - _BEFORE.get(match[0], 0), reached)
         yield from range(first, match.start() + 1)
         reached = match.start() + 1

@@ -23,7 +23,7 @@ _QUOTED_OR_NOT = r"""
       | (?<=“) [^”\n]{4,80} (?=”)
       | [^\s"'`“”]{3,200} [^\s"'`“”.,;:!?)\]]
     )"""
-_SAID = lazy_regex(
+_SPOKEN = lazy_regex(
     rf"""(?ix)
     (
         \b(?:(?P<key>{_KEYS})|{_PASSWORDS})
@@ -41,7 +41,7 @@ _CHANGED = lazy_regex(
     )
     {_QUOTED_OR_NOT}"""
 )
-_ORDINARY = lazy_regex(
+_ORDINARY_WORD = lazy_regex(
     r"""(?ix)
     ^(?:
         \d+[-–]?[a-z]+ | (?-i:[A-Z]+)[-–]?\d{1,5}      # 8-character, 2nd; SHA-256, ISO27001
@@ -128,20 +128,21 @@ _SETUP = lazy_regex(
 _WIFI = lazy_regex(r"(?i)\b(WIFI:(?:[TSH]:[^;\n]{0,64};){0,3}P:)[^;\n]{4,64}(?=;)")
 
 
-def _is_said(match: re.Match[str]) -> bool:
+def _is_spoken_secret(match: re.Match[str]) -> bool:
     """Return whether a password given in a sentence is no ordinary word, date or name."""
     value = secret_text(match)
     if match[1][-1] in "\"'`“" and " " in value:
         return bool(re.search(r"\d", value))
-    if _ORDINARY.match(value):
+    if _ORDINARY_WORD.match(value):
         return value.isdigit() and len(value) >= 6
-    if match.re is _SAID and match["key"]:
+    if match.re is _SPOKEN and match["key"]:
         return bool(re.fullmatch(r"(?=.*\d)(?=.*[^\W\d_])\S{12,}", value))
     return bool(_MIXED.fullmatch(value)) and len(value) >= 6
 
 
 def _is_pin(match: re.Match[str]) -> bool:
-    """Return whether it is no postal code: those of India are called so, and have six digits."""
+    """Return whether it is not an Indian postal code, which is also called a PIN and has six
+    digits."""
     is_postal = match["code"] or match["colon"]
     return not (is_postal and match.end() - match.end(1) == 6)
 
@@ -162,11 +163,11 @@ _TRIGGERS = ("pass", "pw", "kennwort", "contrase", "secret", "token", "key")
 SPOKEN = (
     Rule(
         _TRIGGERS,
-        _SAID,
+        _SPOKEN,
         _label_starts,
-        _is_said,
+        _is_spoken_secret,
     ),
-    Rule(_CHANGES, _CHANGED, at("chang", "reset", "set", "update"), _is_said),
+    Rule(_CHANGES, _CHANGED, at("chang", "reset", "set", "update"), _is_spoken_secret),
     Rule(("passphrase",), _PASSPHRASE, at("passphrase")),
     Rule(("pin ", "pin:", "pin-"), _PIN, at("pin"), _is_pin),
     Rule((" code", " pass"), _CODE, at_word_before(" code", " pass")),

@@ -55,7 +55,7 @@ complete yet, changes something, or has a program of the user's run."""
 _READING_INPUT = frozenset({"hook"})
 """Commands that get little on standard input, which is kept in case they end up here after all."""
 _PIECE = 1 << 16
-_SWITCH = "MEMCTL_RESIDENT_ENABLED"
+_ENABLED_VARIABLE = "MEMCTL_RESIDENT_ENABLED"
 _OFF = frozenset({"0", "false", "no", "off"})
 _ROOT_FLAGS = frozenset({"-q", "--quiet", "-v", "--verbose"})
 _INTERRUPTED = 130
@@ -67,7 +67,7 @@ def ask(arguments: Sequence[str], version: str) -> int | None:
     Returns:
         Its exit code; None where it has to be carried out here, and nothing has been shown.
     """
-    if not is_available() or os.environ.get(_SWITCH, "").lower() in _OFF:
+    if not is_available() or os.environ.get(_ENABLED_VARIABLE, "").lower() in _OFF:
         return None
     names = {argument.partition("=")[0] for argument in arguments}
     if _OWN.intersection(names) or not is_reading(arguments):

@@ -9,7 +9,7 @@ from pathlib import Path
 from memctl.config import Config
 from memctl.knowledge_base.warm_state import WarmState
 from memctl.resident.protocol import identity_of
-from memctl.resident.server import RunInProcess
+from memctl.resident.server import CommandDeclined
 
 
 class Host:
@@ -17,8 +17,7 @@ class Host:
 
     Args:
         home: The folder of all knowledge bases that it serves.
-        memory_mb: With more than that in memory it lets go of what it keeps; with still more it
-            ends.
+        memory_mb: Above this much memory it drops its caches; with still more it ends.
     """
 
     def __init__(self, home: Path, memory_mb: int) -> None:
@@ -30,24 +29,24 @@ class Host:
         """Leave a command to its caller that is about another home.
 
         Raises:
-            RunInProcess: It is.
+            CommandDeclined: It is.
         """
         if not config.resident.enabled:
-            raise RunInProcess
+            raise CommandDeclined
         try:
             is_same = identity_of(str(config.home)) == self._home
         except OSError:
             is_same = False
         if not is_same:
-            raise RunInProcess
+            raise CommandDeclined
 
     def leave_to_caller(self) -> None:
         """Have a command carried out by its caller.
 
         Raises:
-            RunInProcess: Always.
+            CommandDeclined: Always.
         """
-        raise RunInProcess
+        raise CommandDeclined
 
     def settle(self) -> bool:
         """Free memory after a command, where it takes too much; tell whether to go on."""

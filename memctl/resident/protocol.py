@@ -29,9 +29,9 @@ DESCRIPTORS = STREAMS + 1
 LONGEST_LINE = 16 << 20
 _LONGEST_ADDRESS = 100
 """Bytes of a path that a Unix socket can have on every system."""
-_FIXED_AT_START = ("LANCE_", "RUST_")
+_IMPORT_TIME_PREFIXES = ("LANCE_", "RUST_")
 """Variables that a library reads once, when it is imported."""
-_SET_BY_US = {"LANCE_LOG": "error", "LANCE_FTS_PARTITION_SIZE": "512"}
+_IMPORT_DEFAULTS = {"LANCE_LOG": "error", "LANCE_FTS_PARTITION_SIZE": "512"}
 """What the engine is imported with where nothing else is set."""
 
 
@@ -47,8 +47,10 @@ def fingerprint(environ: Mapping[str, str] = os.environ) -> str:
     """
     flags = sys.flags
     variables = {
-        **_SET_BY_US,
-        **{name: value for name, value in environ.items() if name.startswith(_FIXED_AT_START)},
+        **_IMPORT_DEFAULTS,
+        **{
+            name: value for name, value in environ.items() if name.startswith(_IMPORT_TIME_PREFIXES)
+        },
     }
     parts = [
         os.path.dirname(__file__),  # noqa: PTH120 - pathlib takes 10 ms to import

@@ -48,14 +48,14 @@ _STREAM_NAMES = ("stdin", "stdout", "stderr")
 Run = Callable[[Sequence[str]], int]
 
 
-class RunInProcess(BaseException):
+class CommandDeclined(BaseException):
     """A command is to be carried out by its caller.
 
     It is no ``Exception``, so that no command handles it.
     """
 
 
-class Served(Struct):
+class ServedCounts(Struct):
     """What the process has done since it started."""
 
     started_at: float
@@ -92,7 +92,7 @@ class Server:
         self._idle_seconds = idle_seconds
         self._lifeline = lifeline
         self._settled = settled
-        self._served = Served(time.time())
+        self._served = ServedCounts(time.time())
         self._goes_on = True
 
     def serve(self, is_ready: Callable[[], None] = lambda: None) -> None:
@@ -168,10 +168,10 @@ class Server:
         code: int | None = None
         pieces: list[tuple[int, bytes]] = []
         with (
-            suppress(RunInProcess),
-            _in_place_of(environment, descriptors),
+            suppress(CommandDeclined),
+            _impersonate(environment, descriptors),
             _beating(peer),
-            _kept_back(pieces, request["encodings"], has_input=bool(request.get("input"))),
+            _capture_output(pieces, request["encodings"], has_input=bool(request.get("input"))),
         ):
             code = self._run(arguments)
         self._goes_on = self._settled() and self._goes_on
@@ -194,7 +194,7 @@ def _is_same_user(peer: socket.socket) -> bool:
 
 
 @contextmanager
-def _in_place_of(environment: Mapping[str, str], descriptors: Sequence[int]) -> Iterator[None]:
+def _impersonate(environment: Mapping[str, str], descriptors: Sequence[int]) -> Iterator[None]:
     """Have the environment, standard streams and directory of a caller."""
     own_environment = dict(os.environ)
     own_streams = [os.dup(stream) for stream in range(STREAMS)]
@@ -223,7 +223,7 @@ def _use_environment(environment: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def _kept_back(
+def _capture_output(
     pieces: list[tuple[int, bytes]], encodings: Sequence[str], *, has_input: bool
 ) -> Iterator[None]:
     """Collect what is written to the standard streams, each piece with the number of its stream."""
@@ -270,7 +270,7 @@ class _Output:
             return
         self._size += len(content)
         if self._size > MAX_OUTPUT_BYTES:
-            raise RunInProcess
+            raise CommandDeclined
         self._pieces.append((number, content))
 
 
@@ -325,7 +325,7 @@ class _Input(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Read what the caller has kept; leave the command to any other caller."""
         if not self._is_kept:
-            raise RunInProcess
+            raise CommandDeclined
         return os.readv(0, [buffer])
 
 
@@ -355,7 +355,7 @@ def _beating(peer: socket.socket) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise RunInProcess from None
+        raise CommandDeclined from None
     finally:
         with mutex:
             is_over.set()

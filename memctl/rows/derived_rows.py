@@ -34,9 +34,9 @@ MAX_KNOWN_IDS = 2_000_000
 """More ids of entities than these, some 200 MB, are not held; they are looked up instead."""
 
 
-def add_up(counted: dict[str, Entity], found: Iterable[Entity]) -> None:
+def add_up(counted: dict[str, Entity], mentions: Iterable[Entity]) -> None:
     """Add entities to those that have been counted; another spelling becomes an alias."""
-    for entity in found:
+    for entity in mentions:
         known = counted.get(entity.id)
         counted[entity.id] = _add_mention(known, entity) if known else entity
 
@@ -56,7 +56,7 @@ def _add_mention(known: Entity, more: Entity) -> Entity:
 def add_missing(
     transaction: Transaction, entities: Mapping[str, Entity], relations: Mapping[str, Relation]
 ) -> int:
-    """Add entities and relations that are not there; those that are stay as they are.
+    """Add missing entities and relations; existing ones stay as they are.
 
     Returns:
         How many were added.
@@ -111,15 +111,15 @@ class EntityCounts:
         """Whether some counts are still to be written."""
         return bool(self._waiting)
 
-    def write(self, transaction: Transaction, found: Mapping[str, Entity]) -> None:
+    def write(self, transaction: Transaction, entities: Mapping[str, Entity]) -> None:
         """Add entities that are new, and count those that are not, now or in a later commit."""
         from memctl.schema.arrow_tables import entities_table
 
-        old = self._known_of(transaction, found)
-        new = _without(found, old)
+        old = self._existing_ids(transaction, entities)
+        new = _without(entities, old)
         append_rows(transaction, "entities", entities_table(list(new.values())))
         waiting = dict(self._waiting)
-        add_up(waiting, (found[id_] for id_ in found if id_ in old))
+        add_up(waiting, (entities[id_] for id_ in entities if id_ in old))
         is_due = self._commits < COMMITS_COUNTED_AT_ONCE or self._commits >= self._due
         if waiting and is_due:
             _count_up(transaction, waiting)
@@ -141,7 +141,7 @@ class EntityCounts:
         self._version = transaction.versions["entities"]
         self._commits += 1
 
-    def _known_of(self, transaction: Transaction, found: Mapping[str, Entity]) -> set[str]:
+    def _existing_ids(self, transaction: Transaction, entities: Mapping[str, Entity]) -> set[str]:
         """Return those of some entities that are there."""
         if self._commits and transaction.versions["entities"] != self._version:
             self._known = None  # another process has written
@@ -151,12 +151,12 @@ class EntityCounts:
                 batches = snapshot.batches("entities", None, ["id"])
                 self._known = {id_ for batch in batches for id_ in batch["id"].to_pylist()}
         if self._known is None:
-            return _stored_ids(transaction, "entities", found)
-        return self._known.intersection(found)
+            return _stored_ids(transaction, "entities", entities)
+        return self._known.intersection(entities)
 
 
 def _count_up(transaction: Transaction, more: Mapping[str, Entity]) -> None:
-    """Add counts to entities; those that are gone meanwhile stay so."""
+    """Add counts to entities; those deleted meanwhile stay deleted."""
     from memctl.schema.arrow_tables import entities_table, entity_rows
 
     stored = entity_rows(transaction.snapshot().get("entities", list(more)))
@@ -165,12 +165,12 @@ def _count_up(transaction: Transaction, more: Mapping[str, Entity]) -> None:
     )
 
 
-def _stored_ids(transaction: Transaction, table: TableName, found: Collection[str]) -> set[str]:
-    return set(transaction.snapshot().get(table, list(found), ["id"])["id"].to_pylist())
+def _stored_ids(transaction: Transaction, table: TableName, ids: Collection[str]) -> set[str]:
+    return set(transaction.snapshot().get(table, list(ids), ["id"])["id"].to_pylist())
 
 
-def _without(found: Mapping[str, T], known: Collection[str]) -> dict[str, T]:
-    return {id_: row for id_, row in found.items() if id_ not in known}
+def _without(rows: Mapping[str, T], known: Collection[str]) -> dict[str, T]:
+    return {id_: row for id_, row in rows.items() if id_ not in known}
 
 
 # --- access counts --------------------------------------------------------------------------------

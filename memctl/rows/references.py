@@ -47,10 +47,10 @@ def referring_rows(
         yield from snapshot.scan(table, condition, ["id", reference.column]).to_pylist()
 
 
-def in_portions(items: Sequence[str], most: int = MAX_IDS_A_CONDITION) -> Iterator[list[str]]:
+def in_portions(items: Sequence[str], size: int = MAX_IDS_A_CONDITION) -> Iterator[list[str]]:
     """Yield ids or names, by default as many at once as one condition may have."""
-    for at in range(0, len(items), most):
-        yield list(items[at : at + most])
+    for at in range(0, len(items), size):
+        yield list(items[at : at + size])
 
 
 # --- entities that nothing names any more ---------------------------------------------------------
@@ -101,13 +101,13 @@ def _all_names(rows: Iterable[Row]) -> list[str]:
 
 def _in_documents(snapshot: Snapshot, names: Sequence[str] | None) -> Iterator[str]:
     """Yield the names that documents have, perhaps of some alone, and all pages they link to."""
-    for where in _having_any(names):
+    for where in _name_conditions(names):
         yield from _entities(snapshot, "documents", where)
     yield from _pages(snapshot, None)
 
 
 def _in_memories(snapshot: Snapshot, names: Sequence[str]) -> Iterator[str]:
-    for where in _having_any(names):
+    for where in _name_conditions(names):
         yield from _entities(snapshot, "memories", where)
 
 
@@ -116,7 +116,7 @@ def _entities(snapshot: Snapshot, table: TableName, where: Expr | None) -> Itera
         yield from batch["entities"].flatten().unique().to_pylist()
 
 
-def _having_any(names: Sequence[str] | None) -> Iterator[Expr | None]:
+def _name_conditions(names: Sequence[str] | None) -> Iterator[Expr | None]:
     if names is None:
         yield None
     for some in in_portions(names or ()):

@@ -96,7 +96,7 @@ def restore_memories(transaction: Transaction, ids: Collection[str], now: dateti
 
 
 def revive_memories(transaction: Transaction, ids: Collection[str]) -> None:
-    """Let memories hold again as if they had never ended; consolidation looks at them anew."""
+    """Make memories current again as if they had never ended; consolidation looks at them again."""
     set_columns(
         transaction, "memories", ids, valid_to=None, superseded_by=None, is_consolidated=False
     )

@@ -99,7 +99,7 @@ def _end_documents(
 # --- erasing -------------------------------------------------------------------------------------
 
 
-class Erased(Struct, frozen=True):
+class RemovedRows(Struct, frozen=True):
     """What is gone."""
 
     ids: Mapping[TableName, Collection[str]] = field(default_factory=dict)
@@ -111,19 +111,19 @@ class Erased(Struct, frozen=True):
 
 def dependent_rows(snapshot: Snapshot, table: TableName, ids: Iterable[str]) -> RowsToErase:
     """Return rows together with all that go when they are erased."""
-    to_erase: RowsToErase = {table: set(ids)}
+    rows_to_erase: RowsToErase = {table: set(ids)}
     fresh: RowsToErase = {table: set(ids)}
     while fresh:
         found: RowsToErase = {}
         for target, some in fresh.items():
             for referring, reference in references_to(target):
-                going = _going_with(snapshot, referring, reference, some, to_erase)
+                going = _dependents(snapshot, referring, reference, some, rows_to_erase)
                 found.setdefault(referring, set()).update(going)
-        fresh = {name: rows - to_erase.get(name, set()) for name, rows in found.items()}
+        fresh = {name: rows - rows_to_erase.get(name, set()) for name, rows in found.items()}
         fresh = {name: rows for name, rows in fresh.items() if rows}
         for name, rows in fresh.items():
-            to_erase.setdefault(name, set()).update(rows)
-    return to_erase
+            rows_to_erase.setdefault(name, set()).update(rows)
+    return rows_to_erase
 
 
 def erase_rows(
@@ -133,7 +133,7 @@ def erase_rows(
     *,
     reconsider: bool = True,
     drop_orphans: bool = True,
-) -> Erased:
+) -> RemovedRows:
     """Remove rows, and what cannot be without them.
 
     Rows that stay lose what they say of those that go, memories that had ended in favour of one
@@ -148,25 +148,25 @@ def erase_rows(
     """
     ids, snapshot = set(ids), transaction.snapshot()
     if not ids:
-        return Erased()
-    to_erase = dependent_rows(snapshot, table, ids)
-    names = _names_of(snapshot, to_erase) if drop_orphans else set()
+        return RemovedRows()
+    rows_to_erase = dependent_rows(snapshot, table, ids)
+    names = _names_of(snapshot, rows_to_erase) if drop_orphans else set()
     if reconsider:
-        mark_consolidated(transaction, _sources_of_insights(snapshot, to_erase), done=False)
-    for target in list(to_erase):
+        mark_consolidated(transaction, _sources_of_insights(snapshot, rows_to_erase), done=False)
+    for target in list(rows_to_erase):
         for referring, reference in references_to(target):
-            _clear_reference(transaction, referring, reference, target, to_erase)
+            _clear_reference(transaction, referring, reference, target, rows_to_erase)
     counts: dict[TableName, int] = {}
-    for name, rows in to_erase.items():
+    for name, rows in rows_to_erase.items():
         for some in in_portions(sorted(rows)):
             number = delete_rows(transaction, name, col("id").is_in(some))
             counts[name] = counts.get(name, 0) + number
     orphans = drop_orphan_entities(transaction, names) if names else []
-    return Erased(to_erase, counts, orphans)
+    return RemovedRows(rows_to_erase, counts, orphans)
 
 
 def mark_without_memories(transaction: Transaction, documents: Iterable[str | None]) -> None:
-    """Mark those of some documents that have no memory left, as they are no damage.
+    """Mark the documents that have no memory left, so that they do not count as damage.
 
     Args:
         transaction: What has deleted memories of theirs by hand.
@@ -215,8 +215,8 @@ def replace_rows(
     put_rows(transaction, table, rows)
 
 
-def erase_missing(transaction: Transaction, table: TableName, ids: Iterable[str]) -> Erased:
-    """Erase rows that have been deleted to be made anew, as far as they have not been."""
+def erase_missing(transaction: Transaction, table: TableName, ids: Iterable[str]) -> RemovedRows:
+    """Erase rows that were deleted to be rewritten, except those that were."""
     missing, snapshot = set(ids), transaction.snapshot()
     missing.difference_update(snapshot.get(table, sorted(missing), ["id"])["id"].to_pylist())
     return erase_rows(transaction, table, missing)
@@ -225,8 +225,12 @@ def erase_missing(transaction: Transaction, table: TableName, ids: Iterable[str]
 # --- inside --------------------------------------------------------------------------------------
 
 
-def _going_with(
-    snapshot: Snapshot, table: TableName, reference: Reference, ids: set[str], to_erase: RowsToErase
+def _dependents(
+    snapshot: Snapshot,
+    table: TableName,
+    reference: Reference,
+    ids: set[str],
+    rows_to_erase: RowsToErase,
 ) -> set[str]:
     """Return the rows of a table that go with rows that they refer to."""
     match reference.on_erase:
@@ -238,7 +242,7 @@ def _going_with(
             rows = referring_rows(snapshot, table, reference, ids, derived)
             return {row["id"] for row in rows}
         case "erase_if_last":
-            going = set[str]().union(*(to_erase.get(target, ()) for target in reference.to))
+            going = set[str]().union(*(rows_to_erase.get(target, ()) for target in reference.to))
             rows = referring_rows(snapshot, table, reference, ids)
             return {row["id"] for row in rows if going.issuperset(row[reference.column])}
     return set()
@@ -249,10 +253,10 @@ def _clear_reference(
     table: TableName,
     reference: Reference,
     target: TableName,
-    to_erase: RowsToErase,
+    rows_to_erase: RowsToErase,
 ) -> None:
     """Have rows that stay refer to none of those that go."""
-    gone, column = to_erase[target], reference.column
+    gone, column = rows_to_erase[target], reference.column
     if reference.on_erase == "revive":
         reinstate_without(transaction, sorted(gone))
         return
@@ -261,7 +265,7 @@ def _clear_reference(
     rows = {
         row["id"]: row[column]
         for row in referring_rows(transaction.snapshot(), table, reference, gone)
-        if row["id"] not in to_erase.get(table, ())
+        if row["id"] not in rows_to_erase.get(table, ())
     }
     left = [
         [id_ for id_ in value if id_ not in gone] if reference.is_list else None
@@ -270,20 +274,20 @@ def _clear_reference(
     set_columns(transaction, table, rows.keys(), **{column: left})
 
 
-def _names_of(snapshot: Snapshot, to_erase: RowsToErase) -> set[str]:
+def _names_of(snapshot: Snapshot, rows_to_erase: RowsToErase) -> set[str]:
     """Return what the documents and memories that go name."""
     found: set[str] = set()
     nothing = col("id").is_in([])
-    for some in in_portions(sorted(to_erase.get("documents", ()))):
+    for some in in_portions(sorted(rows_to_erase.get("documents", ()))):
         found |= names_in(snapshot, col("id").is_in(some), nothing)
-    for some in in_portions(sorted(to_erase.get("memories", ()))):
+    for some in in_portions(sorted(rows_to_erase.get("memories", ()))):
         found |= names_in(snapshot, nothing, col("id").is_in(some))
     return found
 
 
-def _sources_of_insights(snapshot: Snapshot, to_erase: RowsToErase) -> list[str]:
+def _sources_of_insights(snapshot: Snapshot, rows_to_erase: RowsToErase) -> list[str]:
     """Return what the insights that go rest on, as far as that stays."""
-    memories, sources = to_erase.get("memories", set()), set[str]()
+    memories, sources = rows_to_erase.get("memories", set()), set[str]()
     for some in in_portions(sorted(memories)):
         where = col("id").is_in(some) & (col("level") == "insight")
         for row in snapshot.scan("memories", where, ["source_ids"]).to_pylist():

@@ -60,7 +60,7 @@ def reinstate_without(transaction: Transaction, erased: Sequence[str]) -> None:
             its row must still be there.
     """
     _name_successors(transaction, dict.fromkeys(_insights_before(transaction, erased)))
-    ended = _Ended.by(transaction.snapshot(), erased)
+    ended = _EndedFacts.by(transaction.snapshot(), erased)
     later = {row["id"]: ended.later(row) for row in ended.rows}
     handed = {id_: other for id_, other in later.items() if other is not None}
     _name_successors(transaction, handed)
@@ -90,10 +90,10 @@ def reinstate_after(
     snapshot = transaction.snapshot()
     made = col("document_id").is_in(document_ids) & (col("level") == "memory")
     gone = snapshot.scan("memories", made, ["id"])["id"].to_pylist()
-    ended = _Ended.by(snapshot, gone)
+    ended = _EndedFacts.by(snapshot, gone)
     if not ended.rows:
         return
-    said = _said_by(snapshot, [new for new in successors.values() if new is not None])
+    said = _statements(snapshot, [new for new in successors.values() if new is not None])
     handed: dict[str, str] = {}
     for row in ended.rows:
         by = ended.by_id[row["superseded_by"]]
@@ -112,11 +112,11 @@ def reinstate_after(
 
 def _insights_before(transaction: Transaction, erased: Sequence[str]) -> list[str]:
     """The insights that ended in favour of some that go, and do not go themselves."""
-    found = _ended_in_favour_of(transaction.snapshot(), erased, "insight")
+    found = _superseded_by(transaction.snapshot(), erased, "insight")
     return sorted({row["id"] for row in found}.difference(erased))
 
 
-def _ended_in_favour_of(snapshot: Snapshot, ids: Sequence[str], level: str) -> list[dict[str, Any]]:
+def _superseded_by(snapshot: Snapshot, ids: Sequence[str], level: str) -> list[dict[str, Any]]:
     """Return the memories of a level that ended in favour of some."""
     found: list[dict[str, Any]] = []
     for some in in_portions(ids):
@@ -125,18 +125,18 @@ def _ended_in_favour_of(snapshot: Snapshot, ids: Sequence[str], level: str) -> l
     return found
 
 
-class _Ended(Struct, frozen=True):
+class _EndedFacts(Struct, frozen=True):
     """Facts that ended in favour of memories which go, and those memories."""
 
     rows: list[dict[str, Any]]
     by_id: dict[str, dict[str, Any]]
-    """The memories that go, as far as they are still there."""
+    """The memories being removed that still exist."""
     gone: frozenset[str]
 
     @classmethod
-    def by(cls, snapshot: Snapshot, gone: Sequence[str]) -> _Ended:
+    def by(cls, snapshot: Snapshot, gone: Sequence[str]) -> _EndedFacts:
         """Find what ended in favour of these, their own earlier versions aside."""
-        found = _ended_in_favour_of(snapshot, gone, "memory")
+        found = _superseded_by(snapshot, gone, "memory")
         if not found:
             return cls([], {}, frozenset())
         rows = snapshot.get("memories", gone, _COLUMNS).to_pylist()
@@ -160,7 +160,7 @@ class _Ended(Struct, frozen=True):
         return None if by in seen else by
 
 
-def _said_by(snapshot: Snapshot, roots: Sequence[str]) -> dict[tuple[str | None, str, str], str]:
+def _statements(snapshot: Snapshot, roots: Sequence[str]) -> dict[tuple[str | None, str, str], str]:
     """What documents state, by root id, type and words."""
     if not roots:
         return {}

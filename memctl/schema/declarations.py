@@ -70,7 +70,7 @@ class Table(Struct, frozen=True):
     name_columns: tuple[str, ...] = ()
     """Columns with names of entities, or links to pages of such names."""
     verbatim_columns: tuple[str, ...] = ()
-    """Text columns whose values are no words of a source: ids, hashes, kinds."""
+    """Text columns whose values are not a source's words: ids, hashes, kinds."""
     tracked_columns: tuple[str, ...] = ()
     """Columns that jobs change in rows that exist; undoing a job restores them."""
 

@@ -59,7 +59,7 @@ def columns_after(version: int, table: TableName) -> frozenset[str]:
 
 
 def version_of(columns: Mapping[TableName, Collection[str]]) -> int:
-    """Return the newest schema version of which tables have everything.
+    """Return the newest schema version that the tables satisfy.
 
     Args:
         columns: The columns of the tables that there are.

@@ -33,10 +33,10 @@ OPEN_PATHS: Final = frozenset(("/health", "/login"))
 """What needs no token."""
 _STATIC: Final = "/static/"
 """Below it are the files of the page, which are the same for everybody."""
-MOST_BODY_BYTES: Final = 64 << 20
+MAX_BODY_BYTES: Final = 64 << 20
 SHORTEST_TOKEN: Final = 32
 _LOGIN_SECONDS: Final = 3600.0
-_MOST_SESSIONS: Final = 100
+_MAX_SESSIONS: Final = 100
 _SAFE_METHODS: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 _ORIGIN_PORTS: Final = {"http": 80, "https": 443}
 """The schemes that a page can have, with the port that is not said."""
@@ -56,14 +56,14 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def checked_origin(given: str) -> str:
+def checked_origin(origin: str) -> str:
     """Return an origin as browsers send it (https://www.rfc-editor.org/rfc/rfc6454#section-6.2).
 
     Raises:
         UsageError: It is none, or no single one.
     """
     try:
-        parts = urlsplit(given.strip().lower())
+        parts = urlsplit(origin.strip().lower())
         port = parts.port
     except ValueError:  # a port that is no number, half an address
         parts, port = urlsplit(""), None
@@ -71,7 +71,7 @@ def checked_origin(given: str) -> str:
     is_bare = parts.path in ("", "/") and not (parts.query or parts.fragment or "@" in parts.netloc)
     if parts.scheme not in _ORIGIN_PORTS or not _HOST.fullmatch(host) or not is_bare:
         raise UsageError(
-            f"{given[:80]!r} is no origin", "write one like https://notes.example, without a path"
+            f"{origin[:80]!r} is no origin", "write one like https://notes.example, without a path"
         )
     name = f"[{host}]" if ":" in host else host
     suffix = "" if port in (None, _ORIGIN_PORTS[parts.scheme]) else f":{port}"
@@ -130,7 +130,7 @@ class Logins:
             return None
         session = secrets.token_urlsafe(32)
         self._sessions[session] = None
-        while len(self._sessions) > _MOST_SESSIONS:
+        while len(self._sessions) > _MAX_SESSIONS:
             del self._sessions[next(iter(self._sessions))]
         return session
 
@@ -146,7 +146,7 @@ class AccessRules(Struct, frozen=True):
     host: str = "127.0.0.1"
     """Where the server listens."""
     allow_origins: tuple[str, ...] = ()
-    most_body_bytes: int = MOST_BODY_BYTES
+    most_body_bytes: int = MAX_BODY_BYTES
     body_seconds: float = 30.0
     """How long each piece of a body may take."""
     logins: Logins = field(default_factory=Logins)
@@ -315,12 +315,12 @@ class _BoundedBody:
 _BIG_HINT = "memctl ingest takes files of any size"
 
 
-def _too_big_text(most: int) -> str:
-    return f"a body has at most {most >> 20} MB"
+def _too_big_text(limit: int) -> str:
+    return f"a body has at most {limit >> 20} MB"
 
 
-def _too_big(most: int) -> JSONResponse:
-    return error_reply(413, _too_big_text(most), _BIG_HINT)
+def _too_big(limit: int) -> JSONResponse:
+    return error_reply(413, _too_big_text(limit), _BIG_HINT)
 
 
 def _unauthorized_reply() -> JSONResponse:

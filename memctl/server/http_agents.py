@@ -53,14 +53,14 @@ def _pools(context: OperationContext) -> Pools:
     return context.reading_existing().pools.acting_as()
 
 
-def _list_pools(context: OperationContext, asked: PageParameters, _: Place) -> Listing:
-    return page_of(_pools(context).list(), asked)
+def _list_pools(context: OperationContext, parameters: PageParameters, _: Place) -> Listing:
+    return page_of(_pools(context).list(), parameters)
 
 
-def _create_pool(context: OperationContext, asked: NewPool, _: Place) -> object:
-    access = {"public": True} if asked.public else None
+def _create_pool(context: OperationContext, parameters: NewPool, _: Place) -> object:
+    access = {"public": True} if parameters.public else None
     pools = context.writing().pools.acting_as()
-    return pools.create(asked.pool_id, name=asked.name, access=access)
+    return pools.create(parameters.pool_id, name=parameters.name, access=access)
 
 
 def _delete_pool(context: OperationContext, _: object, place: Place) -> object:
@@ -72,8 +72,10 @@ def _read_pool(context: OperationContext, _: object, place: Place) -> Tagged:
     return Tagged(found, str(found.version))
 
 
-def _write_pool(context: OperationContext, asked: PoolData, place: Place) -> Tagged:
-    made = _pools(context).write(place["pool"], place["key"], asked.value, if_version=place.version)
+def _write_pool(context: OperationContext, parameters: PoolData, place: Place) -> Tagged:
+    made = _pools(context).write(
+        place["pool"], place["key"], parameters.value, if_version=place.version
+    )
     return Tagged(made, str(made.version))
 
 
@@ -86,8 +88,8 @@ def _pool_statistics(context: OperationContext, _: object, place: Place) -> obje
     return _pools(context).statistics(place["pool"])
 
 
-def _pool_history(context: OperationContext, asked: PageParameters, place: Place) -> Listing:
-    return page_of(_pools(context).history(place["pool"]), asked)
+def _pool_history(context: OperationContext, parameters: PageParameters, place: Place) -> Listing:
+    return page_of(_pools(context).history(place["pool"]), parameters)
 
 
 # --- tiers ----------------------------------------------------------------------------------------
@@ -112,21 +114,25 @@ def _router(context: OperationContext) -> Router:
     return tier_router(context.reading_existing(), context)
 
 
-def _read_tier(context: OperationContext, asked: TierParameters, place: Place) -> object:
-    found = _router(context).read(place["key"], tier=asked.tier)
+def _read_tier(context: OperationContext, parameters: TierParameters, place: Place) -> object:
+    found = _router(context).read(place["key"], tier=parameters.tier)
     if found is None:
         raise NotFoundError(f"there is no value {place['key']!r}")
     return found
 
 
-def _write_tier(context: OperationContext, asked: TierData, place: Place) -> object:
+def _write_tier(context: OperationContext, parameters: TierData, place: Place) -> object:
     return tier_router(context.writing(), context).write(
-        place["key"], asked.value, asked.tier, ttl=asked.ttl, type_=asked.memory_type
+        place["key"],
+        parameters.value,
+        parameters.tier,
+        ttl=parameters.ttl,
+        type_=parameters.memory_type,
     )
 
 
-def _remove_tier(context: OperationContext, asked: TierParameters, place: Place) -> object:
-    return {"removed": _router(context).remove(place["key"], asked.tier)}
+def _remove_tier(context: OperationContext, parameters: TierParameters, place: Place) -> object:
+    return {"removed": _router(context).remove(place["key"], parameters.tier)}
 
 
 def _tier_statistics(context: OperationContext, _: object, __: Place) -> object:
@@ -185,13 +191,17 @@ def _skills(context: OperationContext) -> Skills:
     return context.reading_existing().skills.acting_as()
 
 
-def _list_skills(context: OperationContext, asked: SkillPage, _: Place) -> Listing:
-    rows = _skills(context).list(category=asked.category, status=asked.status, agent=asked.agent)
-    return page_of(rows, asked)
+def _list_skills(context: OperationContext, parameters: SkillPage, _: Place) -> Listing:
+    rows = _skills(context).list(
+        category=parameters.category, status=parameters.status, agent=parameters.agent
+    )
+    return page_of(rows, parameters)
 
 
-def _search_skills(context: OperationContext, asked: SkillQuestion, _: Place) -> Listing:
-    hits = _skills(context).search(asked.description, limit=asked.limit, category=asked.category)
+def _search_skills(context: OperationContext, parameters: SkillQuestion, _: Place) -> Listing:
+    hits = _skills(context).search(
+        parameters.description, limit=parameters.limit, category=parameters.category
+    )
     return Listing(hits, len(hits))
 
 
@@ -199,29 +209,33 @@ def _show_skill(context: OperationContext, _: object, place: Place) -> object:
     return _skills(context).show(place["skill"])
 
 
-def _skill_context(context: OperationContext, asked: SkillTask, place: Place) -> object:
+def _skill_context(context: OperationContext, parameters: SkillTask, place: Place) -> object:
     skills = context.reading_existing().skills
-    return skills.context(place["skill"], task=asked.task, budget=asked.budget)
+    return skills.context(place["skill"], task=parameters.task, budget=parameters.budget)
 
 
-def _skill_file(context: OperationContext, asked: SkillFileVersion, place: Place) -> object:
+def _skill_file(context: OperationContext, parameters: SkillFileVersion, place: Place) -> object:
     wanted = ReadSkillFileParameters(
-        skill_id=place["skill"], path=place["path"], version=asked.version
+        skill_id=place["skill"], path=place["path"], version=parameters.version
     )
     return read_skill_file(context, wanted)
 
 
-def _skill_outcome(context: OperationContext, asked: SkillOutcome, place: Place) -> object:
-    wanted = SkillOutcomeParameters(skill_id=place["skill"], **changes_in(asked))
+def _skill_outcome(context: OperationContext, parameters: SkillOutcome, place: Place) -> object:
+    wanted = SkillOutcomeParameters(skill_id=place["skill"], **changes_in(parameters))
     return record_skill_outcome(context, wanted)
 
 
-def _list_proposals(context: OperationContext, asked: ProposalPage, _: Place) -> Listing:
-    return page_of(context.reading_existing().skills.proposals().list(asked.status), asked)
+def _list_proposals(context: OperationContext, parameters: ProposalPage, _: Place) -> Listing:
+    return page_of(
+        context.reading_existing().skills.proposals().list(parameters.status), parameters
+    )
 
 
-def _propose_skill(context: OperationContext, asked: ProposeSkillParameters, _: Place) -> object:
-    return propose_skill(context, asked)
+def _propose_skill(
+    context: OperationContext, parameters: ProposeSkillParameters, _: Place
+) -> object:
+    return propose_skill(context, parameters)
 
 
 # --- the table ------------------------------------------------------------------------------------
@@ -305,7 +319,7 @@ _BELOW_BASES: tuple[Endpoint, ...] = (
 
 
 def _at_top(endpoints: Iterable[Endpoint]) -> Iterable[Endpoint]:
-    """Yield endpoints of a knowledge base as those of one that need not be named."""
+    """Yield endpoints of a knowledge base without its name in the path."""
     for each in endpoints:
         yield replace(each, path=each.path.replace("/kbs/{kb}", ""), takes_kb=True)
 

@@ -85,33 +85,33 @@ def _always_on(_: OperationContext, __: object, place: Place) -> object:
     ]
 
 
-def _ingest_text(context: OperationContext, asked: NamedText, _: Place) -> object:
-    return take_in(context, IngestParameters(text=asked.text, source=asked.source), None)
+def _ingest_text(context: OperationContext, parameters: NamedText, _: Place) -> object:
+    return take_in(context, IngestParameters(text=parameters.text, source=parameters.source), None)
 
 
 def _consolidate(context: OperationContext, _: NamedKb, __: Place) -> object:
     return context.writing().consolidate()
 
 
-def _named_memories(context: OperationContext, asked: PageParameters, _: Place) -> object:
+def _named_memories(context: OperationContext, parameters: PageParameters, _: Place) -> object:
     base = require_knowledge_base(context)
     filters = Filters(levels=("memory", "evidence"))
-    rows = base.memories.list(filters, limit=asked.limit, offset=asked.offset)
+    rows = base.memories.list(filters, limit=parameters.limit, offset=parameters.offset)
     found = [
         {**row, "kb_name": base.name, "summary": row["text"]}
         for row in plain_rows(with_kb(base, rows))
     ]
-    return Listing(found, base.memories.count(filters), asked.offset).plain()
+    return Listing(found, base.memories.count(filters), parameters.offset).plain()
 
 
-def _named_insights(context: OperationContext, asked: PageParameters, _: Place) -> object:
+def _named_insights(context: OperationContext, parameters: PageParameters, _: Place) -> object:
     base = require_knowledge_base(context)
-    rows = base.insights.list(limit=asked.limit, offset=asked.offset)
+    rows = base.insights.list(limit=parameters.limit, offset=parameters.offset)
     found = [
         {**row, "kb_name": base.name, "insight": row["text"], "memory_ids": row["source_ids"]}
         for row in plain_rows(with_kb(base, rows))
     ]
-    return Listing(found, base.insights.count(), asked.offset).plain()
+    return Listing(found, base.insights.count(), parameters.offset).plain()
 
 
 def _delete_named(context: OperationContext, _: object, place: Place) -> object:
@@ -120,9 +120,9 @@ def _delete_named(context: OperationContext, _: object, place: Place) -> object:
     return {"id": found, "deleted": memories.delete(found)}
 
 
-def _clear(context: OperationContext, asked: Confirmation, place: Place) -> object:
+def _clear(context: OperationContext, parameters: Confirmation, place: Place) -> object:
     name = place["kb_name"]
-    if asked.confirm != name:
+    if parameters.confirm != name:
         raise UsageError(f"all memories of {name!r} would go", f'send {{"confirm": "{name}"}}')
     context.close()
     return context.home.clear(name)
@@ -168,23 +168,23 @@ def _data(value: object) -> dict[str, Any]:
     return {"success": True, "data": value}
 
 
-def _ask(context: OperationContext, asked: RagQuestion, *, answer: bool) -> QueryResult:
+def _ask(context: OperationContext, parameters: RagQuestion, *, answer: bool) -> QueryResult:
     from memctl.queries import QueryOptions
 
     options = QueryOptions(
-        mode=asked.mode,
-        fusion=asked.fusion,
-        limit=asked.top_k,
-        threshold=asked.similarity_threshold,
-        rounds=asked.max_rounds,
+        mode=parameters.mode,
+        fusion=parameters.fusion,
+        limit=parameters.top_k,
+        threshold=parameters.similarity_threshold,
+        rounds=parameters.max_rounds,
         answer=answer,
-        rerank=asked.rerank,
+        rerank=parameters.rerank,
     )
-    return context.reading().queries.ask(asked.query, options)
+    return context.reading().queries.ask(parameters.query, options)
 
 
-def _rag_query(context: OperationContext, asked: RagQuestion, _: Place) -> object:
-    found = _ask(context, asked, answer=True)
+def _rag_query(context: OperationContext, parameters: RagQuestion, _: Place) -> object:
+    found = _ask(context, parameters, answer=True)
     answer = found.answer
     reply: dict[str, Any] = {
         "answer": answer.text if answer else "",
@@ -196,8 +196,8 @@ def _rag_query(context: OperationContext, asked: RagQuestion, _: Place) -> objec
     return _data({**reply, "query_id": found.query_id, "mode": found.mode})
 
 
-def _rag_search(context: OperationContext, asked: RagQuestion, _: Place) -> object:
-    found = _ask(context, asked, answer=False)
+def _rag_search(context: OperationContext, parameters: RagQuestion, _: Place) -> object:
+    found = _ask(context, parameters, answer=False)
     return _data(
         {
             "results": found.hits,
@@ -208,21 +208,21 @@ def _rag_search(context: OperationContext, asked: RagQuestion, _: Place) -> obje
     )
 
 
-def _rag_kb(context: OperationContext, asked: RagKb, place: Place) -> object:
-    place.calls.require_creatable(asked.name)
-    given = {
-        "chunk_strategy": asked.chunking_strategy,
-        "chunk_size": asked.chunk_size,
-        "chunk_overlap": asked.chunk_overlap,
+def _rag_kb(context: OperationContext, parameters: RagKb, place: Place) -> object:
+    place.calls.require_creatable(parameters.name)
+    arguments = {
+        "chunk_strategy": parameters.chunking_strategy,
+        "chunk_size": parameters.chunk_size,
+        "chunk_overlap": parameters.chunk_overlap,
     }
-    settings: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    context.home.create(asked.name, embedder=_embedder_of(asked), **settings)
-    return _data(context.home.described(asked.name))
+    settings: dict[str, Any] = {key: value for key, value in arguments.items() if value is not None}
+    context.home.create(parameters.name, embedder=_embedder_of(parameters), **settings)
+    return _data(context.home.described(parameters.name))
 
 
-def _embedder_of(asked: RagKb) -> str:
+def _embedder_of(parameters: RagKb) -> str:
     """Return the embedder of a new knowledge base as ``--embedder`` takes it; "" for the usual."""
-    provider, model = asked.embedding_provider, asked.embedding_model
+    provider, model = parameters.embedding_provider, parameters.embedding_model
     if provider == "openai":
         provider = "endpoint"
     if provider == model:
@@ -253,7 +253,7 @@ class RagUpload(Struct, frozen=True, kw_only=True):
 
 
 async def _rag_upload(request: Request) -> Response:
-    """Take in a document, as a form or JSON."""
+    """Ingest a document, sent as a form or as JSON."""
     calls = calls_of(request)
     named = request.query_params.get("knowledge_base_id")
     kb = calls.require_written(named)
@@ -264,11 +264,13 @@ async def _rag_upload(request: Request) -> Response:
                 "knowledge_base_id stands in the body",
                 "put it into the address: ?knowledge_base_id=NAME",
             )
-        asked: RagUpload = check_arguments(RagUpload, upload.arguments, "a document")
+        parameters: RagUpload = check_arguments(RagUpload, upload.arguments, "a document")
     except UsageError:
         upload.discard()
         raise
-    changed = with_arguments(upload, **{**changes_in(asked, "content"), "text": asked.content})
+    changed = with_arguments(
+        upload, **{**changes_in(parameters, "content"), "text": parameters.content}
+    )
     return await ingest_reply(
         request,
         kb,
@@ -334,10 +336,10 @@ def _require_agent(context: OperationContext) -> None:
 def _of_agent(run: Run) -> Run:
     """Return an endpoint's function that first refuses an agent without a knowledge base."""
 
-    def run_checked(context: OperationContext, asked: Any, place: Place) -> object:
+    def run_checked(context: OperationContext, parameters: Any, place: Place) -> object:
         """Carry it out for an agent that has one."""
         _require_agent(context)
-        return run(context, asked, place)
+        return run(context, parameters, place)
 
     return run_checked
 
@@ -370,44 +372,46 @@ async def _agent_upload(request: Request) -> Response:
         )
 
     try:
-        asked = check_arguments(AgentUpload, upload.arguments, "a document")
-        if (asked.content is None) == (not upload.file):
+        parameters = check_arguments(AgentUpload, upload.arguments, "a document")
+        if (parameters.content is None) == (not upload.file):
             what = "a document is a file or content, and not both"
             raise UsageError(what if upload.file else "neither file nor content", "send one")
         caller = caller_of(request, kb)
-        caller = replace(caller, user=asked.user_id or caller.user, session=None)
+        caller = replace(caller, user=parameters.user_id or caller.user, session=None)
         await calls.in_thread(lambda: calls.carry_out(caller, _require_agent))
     except BaseException:
         upload.discard()
         raise
-    title = asked.title or upload.file
+    title = parameters.title or upload.file
     changed = with_arguments(
         upload,
-        text=asked.content,
-        doc_type=_doc_type_of(asked, upload.file, upload.arguments),
-        namespace=asked.namespace,
+        text=parameters.content,
+        doc_type=_doc_type_of(parameters, upload.file, upload.arguments),
+        namespace=parameters.namespace,
         title=title or None,
         source=title or None,
-        metadata={"upload_session": asked.session_id},
+        metadata={"upload_session": parameters.session_id},
     )
     return await ingest_reply(request, kb, caller, changed, reply_of)
 
 
-def _doc_type_of(asked: AgentUpload, file: str, given: Mapping[str, Any]) -> DocType | None:
+def _doc_type_of(
+    parameters: AgentUpload, file: str, arguments: Mapping[str, Any]
+) -> DocType | None:
     """Return the type of an upload; None, for a file without one, means by its format."""
-    return asked.doc_type if "doc_type" in given or not file else None
+    return parameters.doc_type if "doc_type" in arguments or not file else None
 
 
 @_of_agent
-def _agent_search(context: OperationContext, asked: AgentSearch, _: Place) -> object:
+def _agent_search(context: OperationContext, parameters: AgentSearch, _: Place) -> object:
     from memctl.queries import QueryOptions
 
     own = _own_documents(context)
-    filters = Filters(namespaces=asked.namespaces or (own,), doc_types=asked.doc_types)
+    filters = Filters(namespaces=parameters.namespaces or (own,), doc_types=parameters.doc_types)
     options = QueryOptions(
-        filters=filters, limit=asked.limit, answer=False, rerank=asked.use_reranking
+        filters=filters, limit=parameters.limit, answer=False, rerank=parameters.use_reranking
     )
-    hits = context.reading().queries.ask(asked.query, options).hits
+    hits = context.reading().queries.ask(parameters.query, options).hits
     results = [
         {
             "document_id": hit.document_id,
@@ -418,16 +422,16 @@ def _agent_search(context: OperationContext, asked: AgentSearch, _: Place) -> ob
         }
         for hit in hits
     ]
-    return {"query": asked.query, "results": results, "total_results": len(results)}
+    return {"query": parameters.query, "results": results, "total_results": len(results)}
 
 
 @_of_agent
-def _agent_documents(context: OperationContext, asked: AgentDocuments, _: Place) -> object:
+def _agent_documents(context: OperationContext, parameters: AgentDocuments, _: Place) -> object:
     filters = Filters(
-        namespaces=(asked.namespace or _own_documents(context),),
-        doc_types=() if asked.doc_type is None else (asked.doc_type,),
+        namespaces=(parameters.namespace or _own_documents(context),),
+        doc_types=() if parameters.doc_type is None else (parameters.doc_type,),
     )
-    bases, end = context.reading(), asked.offset + asked.limit
+    bases, end = context.reading(), parameters.offset + parameters.limit
     found = [
         row
         for base in bases
@@ -435,7 +439,7 @@ def _agent_documents(context: OperationContext, asked: AgentDocuments, _: Place)
     ]
     found.sort(key=lambda row: str(row["ingested_at"]), reverse=True)
     total = sum(base.documents.count(filters) for base in bases)
-    return Listing(found[asked.offset : end], total, asked.offset).plain()
+    return Listing(found[parameters.offset : end], total, parameters.offset).plain()
 
 
 @_of_agent

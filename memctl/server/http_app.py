@@ -1,4 +1,4 @@
-"""The HTTP server: its routes, what stands before them, and how it starts and stops.
+"""The HTTP server: its routes, its middleware, and how it starts and stops.
 
 Nothing but ``memctl serve`` imports this: Starlette and uvicorn come with the extra ``serve``.
 """

@@ -1,6 +1,6 @@
-"""What requests ask for, carried out in threads: for whom, of which knowledge bases, and errors.
+"""Carries out requests in threads, for a user and on knowledge bases; errors become replies.
 
-Knows how a request says who asks and how an error is written, never what is asked for.
+Knows how a request names its user and how an error is written, never what a request does.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 USER_HEADER, AGENT_HEADER, SESSION_HEADER = "x-memctl-user", "x-memctl-agent", "x-memctl-session"
 _WORKERS = 8
-_MOST_IDLE = 16
-_MOST_SQL_BYTES = 32 << 20
+_MAX_IDLE = 16
+_MAX_SQL_BYTES = 32 << 20
 _RETRY_SECONDS = "2"
 _log = logging.getLogger(__name__)
 
@@ -283,7 +283,7 @@ class Calls:
         """Keep a context for the caller's next call; the least recently used one is closed."""
         with self._mutex:
             self._idle[caller] = [*self._idle.pop(caller, ()), context]
-            surplus = sum(map(len, self._idle.values())) - _MOST_IDLE
+            surplus = sum(map(len, self._idle.values())) - _MAX_IDLE
             gone = []
             while surplus > 0:
                 oldest = next(iter(self._idle))
@@ -348,7 +348,7 @@ def _sql_stream(
         with pa.ipc.new_stream(sink, reader.schema) as writer:
             for batch in reader:
                 writer.write_batch(batch)
-                if sink.tell() > _MOST_SQL_BYTES:
+                if sink.tell() > _MAX_SQL_BYTES:
                     raise OverLimit("the rows are too many for a reply", "add LIMIT")
     return sink.getvalue()
 

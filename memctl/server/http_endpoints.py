@@ -73,7 +73,7 @@ class Place(Struct, frozen=True):
         """The number of the version that is to be changed.
 
         Raises:
-            VersionConflict: What the client says is no number, so it is of no version.
+            VersionConflict: The client's value is not a number, so it matches no version.
         """
         if self.if_match in (None, "*"):
             return None
@@ -128,14 +128,16 @@ class Endpoint(Struct, frozen=True):
     of_home: bool = False
     """Whether it is about no knowledge base."""
     takes_kb: bool = False
-    """Whether ``?kb=NAME`` says of which knowledge base; else of the one that is written to."""
+    """Whether ``?kb=NAME`` names the knowledge base; by default the one that is written to."""
 
     only_reads: Callable[[Any], bool] | None = None
     """Tells of arguments whether it only reads with them; by default as ``effect`` says."""
 
-    def effect_of(self, asked: object) -> Effect:
+    def effect_of(self, parameters: object) -> Effect:
         """Return its effect with the given arguments."""
-        return "read" if self.only_reads is not None and self.only_reads(asked) else self.effect
+        return (
+            "read" if self.only_reads is not None and self.only_reads(parameters) else self.effect
+        )
 
     @property
     def in_query(self) -> bool:
@@ -149,21 +151,25 @@ def route_of(endpoint: Endpoint) -> Route:
     async def handle(request: Request) -> Response:
         """Check the arguments, carry out the endpoint and reply."""
         in_address = {KB} if endpoint.takes_kb else set[str]()
-        given = _query(endpoint, request.query_params, in_address) if endpoint.in_query else None
-        if given is None:
-            refuse_query(request, *in_address, taken=endpoint.parameters.__struct_fields__)
-            given = await json_body(request)
-        asked = check_arguments(endpoint.parameters, given, f"{endpoint.method} {endpoint.path}")
+        arguments = (
+            _query(endpoint, request.query_params, in_address) if endpoint.in_query else None
+        )
+        if arguments is None:
+            refuse_query(request, *in_address, allowed=endpoint.parameters.__struct_fields__)
+            arguments = await json_body(request)
+        parameters = check_arguments(
+            endpoint.parameters, arguments, f"{endpoint.method} {endpoint.path}"
+        )
         place = place_of(request)
-        kbs = _named_kb(request) if endpoint.takes_kb else kbs_of(request, asked)
+        kbs = _named_kb(request) if endpoint.takes_kb else kbs_of(request, parameters)
         try:
             result = await run(
                 request,
-                lambda context: _carry_out(endpoint, context, asked, place),
+                lambda context: _carry_out(endpoint, context, parameters, place),
                 *kbs,
-                effect=endpoint.effect_of(asked),
+                effect=endpoint.effect_of(parameters),
                 of_home=endpoint.of_home,
-                user=getattr(asked, "user_id", None),
+                user=getattr(parameters, "user_id", None),
             )
         except VersionConflict as error:
             if place.if_match is None:
@@ -185,49 +191,51 @@ async def _operation(request: Request) -> Response:
         operation = find_operation(request.path_params["name"])
     except UsageError as error:
         raise NotFoundError(error.message, error.hint) from None
-    given = await json_body(request)
+    arguments = await json_body(request)
 
-    asked = check_arguments(operation.parameters, given, operation.name)
-    kbs, effect = request.query_params.getlist(KB), operation.effect_of(asked)
+    parameters = check_arguments(operation.parameters, arguments, operation.name)
+    kbs, effect = request.query_params.getlist(KB), operation.effect_of(parameters)
     result = await run(
-        request, lambda context: carry_out(operation, asked, context), *kbs, effect=effect
+        request, lambda context: carry_out(operation, parameters, context), *kbs, effect=effect
     )
     return json_reply(result)
 
 
-def _carry_out(endpoint: Endpoint, context: OperationContext, asked: Any, place: Place) -> object:
+def _carry_out(
+    endpoint: Endpoint, context: OperationContext, parameters: Any, place: Place
+) -> object:
     allowed = context.allowed_tools
     if allowed is not None and endpoint.operation not in allowed:
         raise AccessRefused(f"this is not allowed to {context.identity.agent}")
-    return endpoint.run(context, asked, place)
+    return endpoint.run(context, parameters, place)
 
 
-def check_arguments(section: type[Any], given: Mapping[str, Any], name: str) -> Any:
+def check_arguments(section: type[Any], arguments: Mapping[str, Any], name: str) -> Any:
     """Return the arguments that a request gives.
 
     Raises:
         ShapeError: They do not fit.
     """
     try:
-        return parse_arguments(section, given, name)
+        return parse_arguments(section, arguments, name)
     except UsageError as error:
         raise ShapeError(error.message, error.hint) from None
 
 
 def place_of(request: Request) -> Place:
     """Return what a request names in its path and headers."""
-    given = request.headers.get("if-match")
-    etag = None if given is None else given.strip().removeprefix("W/").strip('"')
+    arguments = request.headers.get("if-match")
+    etag = None if arguments is None else arguments.strip().removeprefix("W/").strip('"')
     return Place(request.path_params, calls_of(request), etag)
 
 
-def kbs_of(request: Request, asked: object) -> tuple[str, ...]:
+def kbs_of(request: Request, parameters: object) -> tuple[str, ...]:
     """Return the knowledge bases that a request names in its path or arguments."""
     for name in ("kb", "kb_name"):
-        found = request.path_params.get(name) or getattr(asked, name, None)
+        found = request.path_params.get(name) or getattr(parameters, name, None)
         if found:
             return (str(found),)
-    named = getattr(asked, "kbs", ()) or getattr(asked, "knowledge_base_ids", ())
+    named = getattr(parameters, "kbs", ()) or getattr(parameters, "knowledge_base_ids", ())
     return tuple(name.strip() for each in named for name in each.split(","))
 
 
@@ -243,7 +251,7 @@ def _named_kb(request: Request) -> tuple[str, ...]:
     return tuple(name for name in found if name)
 
 
-def _query(endpoint: Endpoint, given: QueryParams, but: Collection[str]) -> dict[str, Any]:
+def _query(endpoint: Endpoint, arguments: QueryParams, but: Collection[str]) -> dict[str, Any]:
     """Return the arguments in a query string besides ``but``, as their parameters' types are.
 
     Raises:
@@ -251,8 +259,8 @@ def _query(endpoint: Endpoint, given: QueryParams, but: Collection[str]) -> dict
     """
     properties = parameter_schema(endpoint.parameters)["properties"]
     found: dict[str, Any] = {}
-    for key in (each for each in given if each not in but):
-        values, kind = given.getlist(key), properties.get(key, {}).get("type")
+    for key in (each for each in arguments if each not in but):
+        values, kind = arguments.getlist(key), properties.get(key, {}).get("type")
         if kind == "array":
             found[key] = values
         elif len(values) > 1:
@@ -262,20 +270,20 @@ def _query(endpoint: Endpoint, given: QueryParams, but: Collection[str]) -> dict
     return found
 
 
-def refuse_query(request: Request, *but: str, taken: Collection[str] = ()) -> None:
+def refuse_query(request: Request, *but: str, allowed: Collection[str] = ()) -> None:
     """Refuse arguments in the address of a request that has them in its body.
 
     Args:
         request: The request.
         but: Those that belong there.
-        taken: Those that its body may have.
+        allowed: Those that its body may have.
 
     Raises:
         ShapeError: There are some, besides ``but``.
     """
     for key in request.query_params:
         if key not in but:
-            is_kb = key == KB and "kbs" in taken
+            is_kb = key == KB and "kbs" in allowed
             hint = 'put {"kbs": ["NAME"]} into the body' if is_kb else "put arguments into the body"
             raise ShapeError(f"{key[:60]} stands in the address", hint)
 
@@ -335,7 +343,7 @@ def with_kb(base: KnowledgeBase, rows: pa.Table) -> pa.Table:
     return rows.add_column(0, "kb", pa.array([base.name] * rows.num_rows, pa.string()))
 
 
-def changes_in(asked: Any, *but: str) -> dict[str, Any]:
+def changes_in(parameters: Any, *but: str) -> dict[str, Any]:
     """Return the parameters that were given, by name."""
-    values = asdict(asked)
+    values = asdict(parameters)
     return {key: value for key, value in values.items() if value is not None and key not in but}

@@ -32,7 +32,7 @@ FOLDER = "uploads"
 JobState = Literal["waiting", "running", "done", "failed"]
 _ID = re.compile(r"j_[0-9a-f]{16}")
 _REQUEST = "request.json"
-_MOST_KEPT = 200
+_MAX_KEPT = 200
 _log = logging.getLogger(__name__)
 
 JobFunction = Callable[[OperationContext, "Job", Callable[[Progress], None]], object]
@@ -202,7 +202,7 @@ class JobQueue:
         with self._mutex:
             self._jobs[job.id] = job
             over = [each.id for each in self._jobs.values() if each.state == "done"]
-            for old in over[: max(0, len(self._jobs) - _MOST_KEPT)]:
+            for old in over[: max(0, len(self._jobs) - _MAX_KEPT)]:
                 del self._jobs[old]
         self._waiting.put(job.id)
 

@@ -37,7 +37,7 @@ from memctl.server.mcp_tools import choose_tools, tool_sets
 
 _VERSION_HEADER = "mcp-protocol-version"
 _NEEDS_SESSION = frozenset(("resources/subscribe", "resources/unsubscribe"))
-_MOST_MESSAGES = 50
+_MAX_MESSAGES = 50
 
 
 def mcp_routes() -> Sequence[BaseRoute]:
@@ -67,7 +67,7 @@ async def _receive(request: Request) -> Response:
 
 async def _receive_many(request: Request, messages: list[Any]) -> Response:
     """Answer a batch, which only the revision 2025-03-26 has."""
-    if not 0 < len(messages) <= _MOST_MESSAGES or not all(map(_is_message, messages)):
+    if not 0 < len(messages) <= _MAX_MESSAGES or not all(map(_is_message, messages)):
         return _refusal(INVALID_REQUEST, "Invalid request")
     replies = [await _answer(request, each) for each in messages if _is_request(each)]
     return json_reply(replies) if replies else Response(status_code=202)

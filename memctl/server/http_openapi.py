@@ -24,7 +24,7 @@ from memctl.server.http_streams import EventParameters
 from memctl.server.http_uploads import ConsolidateParameters, IngestParameters
 
 _PLACE = re.compile(r"{(\w+)(?::\w+)?}")
-_SAID_BY: Mapping[str, str] = {
+_HEADER_DESCRIPTIONS: Mapping[str, str] = {
     USER_HEADER: "For which user.",
     AGENT_HEADER: "By which agent.",
     SESSION_HEADER: "In which conversation.",
@@ -103,10 +103,10 @@ def openapi(endpoints: Iterable[Endpoint]) -> JsonObject:
     }
 
 
-_Described = tuple[str, str, JsonObject]
+_Parameter = tuple[str, str, JsonObject]
 
 
-def _operation(operation: Operation) -> _Described:
+def _operation(operation: Operation) -> _Parameter:
     many = {"type": "array", "items": _NAME_SCHEMA}
     kb: JsonObject = {**_KB_QUERY, "description": "A knowledge base; repeatable.", "schema": many}
     operation_object = {
@@ -120,7 +120,7 @@ def _operation(operation: Operation) -> _Described:
     return f"/v1/operations/{operation.name}", "post", operation_object
 
 
-def _endpoint(endpoint: Endpoint) -> _Described:
+def _endpoint(endpoint: Endpoint) -> _Parameter:
     schema = parameter_schema(endpoint.parameters)
     path, places = _path(endpoint.path)
     operation_object: JsonObject = {
@@ -172,7 +172,7 @@ def _query(name: str, property_schema: JsonObject, schema: JsonObject) -> JsonOb
 def _headers() -> list[JsonObject]:
     return [
         {"name": name, "in": "header", "description": text, "schema": _NAME_SCHEMA}
-        for name, text in _SAID_BY.items()
+        for name, text in _HEADER_DESCRIPTIONS.items()
     ]
 
 
@@ -254,7 +254,7 @@ def _other(
     query: Sequence[JsonObject] = (),
     also: Mapping[str, str] | None = None,
     is_open: bool = False,
-) -> _Described:
+) -> _Parameter:
     plain, places = _path(path)
     operation_object: JsonObject = {
         "operationId": _id(method, plain),
@@ -282,7 +282,7 @@ def _other(
 
 _EVENTS = parameter_schema(EventParameters)
 _JOB = {"202": "It became a job."}
-_OTHERS: tuple[_Described, ...] = (
+_OTHERS: tuple[_Parameter, ...] = (
     _other("GET", "/health", "Tell that the server is there.", is_open=True),
     _other("GET", "/openapi.json", "Describe this interface."),
     _other("POST", "/v1/login", "Make a login link for a browser."),

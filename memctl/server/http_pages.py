@@ -45,46 +45,48 @@ class Forced(Struct, frozen=True, kw_only=True):
     force: Annotated[bool, Rule("Do it again, even if it was done.")] = False
 
 
-def _page(asked: PageRows, place: Place) -> PageParameters:
-    return PageParameters(document_id=place["id"], namespace=asked.namespace, limit=asked.limit)
+def _page(parameters: PageRows, place: Place) -> PageParameters:
+    return PageParameters(
+        document_id=place["id"], namespace=parameters.namespace, limit=parameters.limit
+    )
 
 
 def _listing(rows: Sequence[Any]) -> Listing:
     return Listing(rows, len(rows))
 
 
-def _links(context: OperationContext, asked: PageRows, place: Place) -> Listing:
-    return _listing(page_links(context, _page(asked, place)).links)
+def _links(context: OperationContext, parameters: PageRows, place: Place) -> Listing:
+    return _listing(page_links(context, _page(parameters, place)).links)
 
 
-def _backlinks(context: OperationContext, asked: PageRows, place: Place) -> Listing:
-    return _listing(backlinks(context, _page(asked, place)).backlinks)
+def _backlinks(context: OperationContext, parameters: PageRows, place: Place) -> Listing:
+    return _listing(backlinks(context, _page(parameters, place)).backlinks)
 
 
-def _mentions(context: OperationContext, asked: PageRows, place: Place) -> Listing:
-    return _listing(unlinked_mentions(context, _page(asked, place)).unlinked_mentions)
+def _mentions(context: OperationContext, parameters: PageRows, place: Place) -> Listing:
+    return _listing(unlinked_mentions(context, _page(parameters, place)).unlinked_mentions)
 
 
-def _related_listing(context: OperationContext, asked: RelatedRows, place: Place) -> Listing:
+def _related_listing(context: OperationContext, parameters: RelatedRows, place: Place) -> Listing:
     wanted = RelatedParameters(
-        document_id=place["id"], namespace=asked.namespace, limit=asked.limit
+        document_id=place["id"], namespace=parameters.namespace, limit=parameters.limit
     )
     return _listing(related_pages(context, wanted).related_pages)
 
 
-def _missing_listing(context: OperationContext, asked: LinksParameters, _: Place) -> Listing:
-    return _listing(missing_links(context, asked).missing)
+def _missing_listing(context: OperationContext, parameters: LinksParameters, _: Place) -> Listing:
+    return _listing(missing_links(context, parameters).missing)
 
 
-def _check(context: OperationContext, asked: LinksParameters, _: Place) -> object:
-    return check_links(context, asked)
+def _check(context: OperationContext, parameters: LinksParameters, _: Place) -> object:
+    return check_links(context, parameters)
 
 
 def _wrap_rows(name: str, rows: Rows) -> Callable[[OperationContext, Any, Place], object]:
     """Return an endpoint's function that wraps its rows as programs of a wiki expect them."""
 
-    def run(context: OperationContext, asked: Any, place: Place) -> object:
-        return {"success": True, "data": {name: rows(context, asked, place).plain()["items"]}}
+    def run(context: OperationContext, parameters: Any, place: Place) -> object:
+        return {"success": True, "data": {name: rows(context, parameters, place).plain()["items"]}}
 
     return run
 
@@ -95,14 +97,14 @@ def _extract(context: OperationContext, _: Forced, place: Place) -> object:
     return {"success": True, "data": {"links": found.links, "total": len(found.links)}}
 
 
-def _embed(context: OperationContext, asked: Forced, place: Place) -> object:
+def _embed(context: OperationContext, parameters: Forced, place: Place) -> object:
     """Read a page again with ``force``; without, its passages have vectors since it was read."""
     base = context.reading().owner("documents", place["id"])
     view = base.documents.get(place["id"])
     done: dict[str, Any] = {"id": view.document.id, "passages": len(view.memories)}
-    if asked.force:
+    if parameters.force:
         done["report"] = base.documents.reprocess([view.document.id])
-    return {"success": True, "data": {**done, "generated": asked.force}}
+    return {"success": True, "data": {**done, "generated": parameters.force}}
 
 
 _KB, _WIKI = "/v1/kbs/{kb}", "/api/v1/admin/pages/{id}"

@@ -34,7 +34,7 @@ from memctl.literals import (
     Verdict,
 )
 from memctl.operations.finding import first_with
-from memctl.operations.memory_files import MemoryFileParameters, memory_file, only_views
+from memctl.operations.memory_files import MemoryFileParameters, is_view_only, memory_file
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import to_plain
 from memctl.records import LEVELS, Filters, Level
@@ -51,7 +51,7 @@ _MOST = 500
 _KBS = "Knowledge bases to ask; by default all that are always on."
 _LIMIT = "At most this many."
 _OFFSET = "How many to skip."
-_FARTHEST = 1_000_000_000
+_MAX_OFFSET = 1_000_000_000
 _JOB_NUMBER = re.compile(r"[0-9]{1,18}")
 
 
@@ -80,7 +80,7 @@ class FilterParameters(Struct, frozen=True, kw_only=True):
     archived: Annotated[bool, Rule("Also memories that upkeep has put away.")] = False
 
 
-def filters_of(context: OperationContext, asked: FilterParameters) -> Filters:
+def filters_of(context: OperationContext, parameters: FilterParameters) -> Filters:
     """Return the filters that parameters stand for.
 
     Raises:
@@ -88,21 +88,21 @@ def filters_of(context: OperationContext, asked: FilterParameters) -> Filters:
     """
     now = context.now
     return Filters(
-        namespaces=asked.namespaces,
-        tags=tuple(tag.removeprefix("#") for tag in asked.tags),
-        types=asked.types,
-        levels=tuple(map(_level, asked.levels)),
-        since=None if asked.since is None else parse_instant(asked.since, now),
-        until=None if asked.until is None else parse_instant(asked.until, now),
-        as_of=None if asked.as_of is None else last_instant(asked.as_of, now),
-        session=asked.session,
-        source=asked.source,
-        where=asked.where,
-        doc_types=asked.doc_types,
-        metadata=asked.metadata,
-        entities=asked.entities,
-        topics=asked.topics,
-        archived=asked.archived,
+        namespaces=parameters.namespaces,
+        tags=tuple(tag.removeprefix("#") for tag in parameters.tags),
+        types=parameters.types,
+        levels=tuple(map(_level, parameters.levels)),
+        since=None if parameters.since is None else parse_instant(parameters.since, now),
+        until=None if parameters.until is None else parse_instant(parameters.until, now),
+        as_of=None if parameters.as_of is None else last_instant(parameters.as_of, now),
+        session=parameters.session,
+        source=parameters.source,
+        where=parameters.where,
+        doc_types=parameters.doc_types,
+        metadata=parameters.metadata,
+        entities=parameters.entities,
+        topics=parameters.topics,
+        archived=parameters.archived,
     )
 
 
@@ -116,14 +116,14 @@ class PageParameters(Struct, frozen=True, kw_only=True):
     """Which rows of a listing."""
 
     limit: Annotated[int, Rule(_LIMIT, low=1, high=_MOST)] = 50
-    offset: Annotated[int, Rule(_OFFSET, low=0, high=_FARTHEST)] = 0
+    offset: Annotated[int, Rule(_OFFSET, low=0, high=_MAX_OFFSET)] = 0
 
 
 class FilteredPage(FilterParameters, frozen=True, kw_only=True):
     """Which rows of a listing that is limited."""
 
     limit: Annotated[int, Rule(_LIMIT, low=1, high=_MOST)] = 50
-    offset: Annotated[int, Rule(_OFFSET, low=0, high=_FARTHEST)] = 0
+    offset: Annotated[int, Rule(_OFFSET, low=0, high=_MAX_OFFSET)] = 0
 
 
 class MemoryPage(FilteredPage, frozen=True, kw_only=True):
@@ -143,10 +143,10 @@ class DocumentPage(FilteredPage, frozen=True, kw_only=True):
     incomplete: Annotated[bool, Rule("Only those that lack something.")] = False
 
 
-def page_of(rows: Sequence[Any], asked: PageParameters) -> Listing:
+def page_of(rows: Sequence[Any], parameters: PageParameters) -> Listing:
     """Return one page of a complete list of rows."""
-    end = asked.offset + asked.limit
-    return Listing(rows[asked.offset : end], len(rows), asked.offset)
+    end = parameters.offset + parameters.limit
+    return Listing(rows[parameters.offset : end], len(rows), parameters.offset)
 
 
 def require_knowledge_base(context: OperationContext) -> KnowledgeBase:
@@ -200,44 +200,44 @@ class Confirmed(Struct, frozen=True, kw_only=True):
     yes: Annotated[bool, Rule("Say true: it goes with all its files.")] = False
 
 
-def _list_kbs(_: OperationContext, asked: PageParameters, place: Place) -> Listing:
-    return page_of([entry.row() for entry in place.calls.entries()], asked)
+def _list_kbs(_: OperationContext, parameters: PageParameters, place: Place) -> Listing:
+    return page_of([entry.row() for entry in place.calls.entries()], parameters)
 
 
-def _create_kb(context: OperationContext, asked: NewKb, place: Place) -> object:
-    place.calls.require_creatable(asked.name)
-    settings = changes_in(asked, "name", "embedder")
-    context.home.create(asked.name, embedder=asked.embedder, **settings)
-    return _with_note(context, asked, place, asked.name)
+def _create_kb(context: OperationContext, parameters: NewKb, place: Place) -> object:
+    place.calls.require_creatable(parameters.name)
+    settings = changes_in(parameters, "name", "embedder")
+    context.home.create(parameters.name, embedder=parameters.embedder, **settings)
+    return _with_note(context, parameters, place, parameters.name)
 
 
 def _show_kb(context: OperationContext, _: object, place: Place) -> object:
     return context.home.described(place["kb"])
 
 
-def _change_kb(context: OperationContext, asked: KbChanges, place: Place) -> object:
-    changes = changes_in(asked, "status")
+def _change_kb(context: OperationContext, parameters: KbChanges, place: Place) -> object:
+    changes = changes_in(parameters, "status")
     if changes:
         context.home.change(place["kb"], **changes)
-    if asked.status is not None:
-        context.home.set_status(place["kb"], asked.status)
-    return _with_note(context, asked, place, place["kb"])
+    if parameters.status is not None:
+        context.home.set_status(place["kb"], parameters.status)
+    return _with_note(context, parameters, place, place["kb"])
 
 
 def _with_note(
-    context: OperationContext, asked: KbSettings, place: Place, name: str
+    context: OperationContext, parameters: KbSettings, place: Place, name: str
 ) -> dict[str, Any]:
     """Return a knowledge base, and who can still see it where it has just been made private."""
     shown = context.home.described(name)
-    if not asked.private:
+    if not parameters.private:
         return shown
     still = f"commands that name it with -k {name} read it, and servers that are started with that"
     here = "so does this one" if place.calls.is_served(name) else "this one has it no more"
     return {**shown, "note": f"{name} is private: {still}; {here}"}
 
 
-def _delete_kb(context: OperationContext, asked: Confirmed, place: Place) -> object:
-    if not asked.yes:
+def _delete_kb(context: OperationContext, parameters: Confirmed, place: Place) -> object:
+    if not parameters.yes:
         raise UsageError(f"all of {place['kb']!r} would go for good", "add ?yes=true to agree")
     context.close()
     context.home.delete(place["kb"])
@@ -275,37 +275,47 @@ class MemoryChanges(Struct, frozen=True, kw_only=True):
     importance: Annotated[float | None, Rule("Its importance.", low=0, high=1)] = None
 
 
-def _list_memories(context: OperationContext, asked: MemoryPage, _: Place) -> Listing:
-    base, filters = require_knowledge_base(context), filters_of(context, asked)
+def _list_memories(context: OperationContext, parameters: MemoryPage, _: Place) -> Listing:
+    base, filters = require_knowledge_base(context), filters_of(context, parameters)
     rows = base.memories.list(
-        filters, limit=asked.limit, offset=asked.offset, sort=asked.sort, descending=asked.desc
+        filters,
+        limit=parameters.limit,
+        offset=parameters.offset,
+        sort=parameters.sort,
+        descending=parameters.desc,
     )
-    return Listing(with_kb(base, rows), base.memories.count(filters), asked.offset)
+    return Listing(with_kb(base, rows), base.memories.count(filters), parameters.offset)
 
 
-def _list_insights(context: OperationContext, asked: MemoryPage, _: Place) -> Listing:
-    base, filters = require_knowledge_base(context), filters_of(context, asked)
+def _list_insights(context: OperationContext, parameters: MemoryPage, _: Place) -> Listing:
+    base, filters = require_knowledge_base(context), filters_of(context, parameters)
     rows = base.insights.list(
-        filters, limit=asked.limit, offset=asked.offset, sort=asked.sort, descending=asked.desc
+        filters,
+        limit=parameters.limit,
+        offset=parameters.offset,
+        sort=parameters.sort,
+        descending=parameters.desc,
     )
-    return Listing(with_kb(base, rows), base.insights.count(filters), asked.offset)
+    return Listing(with_kb(base, rows), base.insights.count(filters), parameters.offset)
 
 
-def _add_memory(context: OperationContext, asked: NewMemory, _: Place) -> object:
-    at = None if asked.created_at is None else parse_instant(asked.created_at, context.now)
+def _add_memory(context: OperationContext, parameters: NewMemory, _: Place) -> object:
+    at = (
+        None if parameters.created_at is None else parse_instant(parameters.created_at, context.now)
+    )
     return context.writing().memories.add(
-        asked.text,
-        type_=asked.type,
-        namespace=asked.namespace,
-        tags=asked.tags,
-        importance=asked.importance,
-        confidence=asked.confidence,
-        source=asked.source,
-        metadata=asked.metadata,
-        session=asked.session or context.identity.session,
+        parameters.text,
+        type_=parameters.type,
+        namespace=parameters.namespace,
+        tags=parameters.tags,
+        importance=parameters.importance,
+        confidence=parameters.confidence,
+        source=parameters.source,
+        metadata=parameters.metadata,
+        session=parameters.session or context.identity.session,
         created_at=at,
-        source_ids=asked.source_ids,
-        private=asked.private,
+        source_ids=parameters.source_ids,
+        private=parameters.private,
     )
 
 
@@ -314,13 +324,17 @@ def _show_memory(context: OperationContext, _: object, place: Place) -> Tagged:
     return Tagged(view, view.memory.id)
 
 
-def _edit_memory(context: OperationContext, asked: MemoryChanges, place: Place) -> object:
-    if not changes_in(asked):
+def _edit_memory(context: OperationContext, parameters: MemoryChanges, place: Place) -> object:
+    if not changes_in(parameters):
         raise UsageError("nothing to change", "give text, type, tags or importance")
     memories = context.writing().memories
     place.matches(_newest(memories.get(place["id"])))
     return memories.edit(
-        place["id"], asked.text, type_=asked.type, tags=asked.tags, importance=asked.importance
+        place["id"],
+        parameters.text,
+        type_=parameters.type,
+        tags=parameters.tags,
+        importance=parameters.importance,
     )
 
 
@@ -336,25 +350,25 @@ def _newest(view: MemoryView) -> str:
     return view.history[-1].id if view.history else view.memory.id
 
 
-def _memory_history(context: OperationContext, asked: PageParameters, place: Place) -> Listing:
-    return page_of(require_knowledge_base(context).memories.get(place["id"]).history, asked)
+def _memory_history(context: OperationContext, parameters: PageParameters, place: Place) -> Listing:
+    return page_of(require_knowledge_base(context).memories.get(place["id"]).history, parameters)
 
 
 # --- documents ------------------------------------------------------------------------------------
 
 
-def _list_documents(context: OperationContext, asked: DocumentPage, _: Place) -> Listing:
-    base, filters = require_knowledge_base(context), filters_of(context, asked)
+def _list_documents(context: OperationContext, parameters: DocumentPage, _: Place) -> Listing:
+    base, filters = require_knowledge_base(context), filters_of(context, parameters)
     rows = base.documents.list(
         filters,
-        incomplete=asked.incomplete,
-        limit=asked.limit,
-        offset=asked.offset,
-        sort=asked.sort,
-        descending=asked.desc,
+        incomplete=parameters.incomplete,
+        limit=parameters.limit,
+        offset=parameters.offset,
+        sort=parameters.sort,
+        descending=parameters.desc,
     )
-    total = base.documents.count(filters, incomplete=asked.incomplete)
-    return Listing(with_kb(base, rows), total, asked.offset)
+    total = base.documents.count(filters, incomplete=parameters.incomplete)
+    return Listing(with_kb(base, rows), total, parameters.offset)
 
 
 def _show_document(context: OperationContext, _: object, place: Place) -> Tagged:
@@ -413,25 +427,25 @@ class QuestionParameters(FilterParameters, frozen=True, kw_only=True):
     stream: Annotated[bool, Rule("Send the answer as it is written, as events.")] = False
 
 
-def query_options(context: OperationContext, asked: QuestionParameters) -> Any:
+def query_options(context: OperationContext, parameters: QuestionParameters) -> Any:
     """Return the options of a question."""
     from memctl.queries import QueryOptions
 
     return QueryOptions(
-        mode=asked.mode,
-        hops=asked.hops,
-        rounds=asked.rounds,
-        communities=asked.communities,
-        fusion=asked.fusion,
-        filters=filters_of(context, asked),
-        limit=asked.limit,
-        offset=asked.offset,
-        duplicates=asked.duplicates,
-        diversity=asked.diversity,
-        per_document=asked.per_document,
-        threshold=asked.threshold,
-        answer=asked.answer,
-        explain=asked.explain,
+        mode=parameters.mode,
+        hops=parameters.hops,
+        rounds=parameters.rounds,
+        communities=parameters.communities,
+        fusion=parameters.fusion,
+        filters=filters_of(context, parameters),
+        limit=parameters.limit,
+        offset=parameters.offset,
+        duplicates=parameters.duplicates,
+        diversity=parameters.diversity,
+        per_document=parameters.per_document,
+        threshold=parameters.threshold,
+        answer=parameters.answer,
+        explain=parameters.explain,
     )
 
 
@@ -449,27 +463,27 @@ class ContextQuestion(FilterParameters, frozen=True, kw_only=True):
     threshold: Annotated[float | None, Rule("Least relevance.", low=0, high=1)] = None
 
 
-def _context(context: OperationContext, asked: ContextQuestion, _: Place) -> object:
-    queries, filters = context.reading().queries, filters_of(context, asked)
-    if asked.standing:
+def _context(context: OperationContext, parameters: ContextQuestion, _: Place) -> object:
+    queries, filters = context.reading().queries, filters_of(context, parameters)
+    if parameters.standing:
         return queries.standing_context(
-            asked.question,
-            budget=asked.budget,
+            parameters.question,
+            budget=parameters.budget,
             user=context.identity.user,
             agent=context.identity.agent,
             filters=filters,
-            headings=asked.headings,
+            headings=parameters.headings,
         )
-    if not any(map(str.isalnum, asked.question)):
+    if not any(map(str.isalnum, parameters.question)):
         raise UsageError("the question has no words", "or ask for standing")
     return queries.context(
-        asked.question,
-        budget=asked.budget,
-        mode=asked.mode,
-        hops=asked.hops,
+        parameters.question,
+        budget=parameters.budget,
+        mode=parameters.mode,
+        hops=parameters.hops,
         filters=filters,
-        auto=asked.auto,
-        threshold=asked.threshold,
+        auto=parameters.auto,
+        threshold=parameters.threshold,
     )
 
 
@@ -481,9 +495,9 @@ class Judgement(Struct, frozen=True, kw_only=True):
     kbs: Annotated[tuple[str, ...], Rule(_KBS)] = ()
 
 
-def _judge(context: OperationContext, asked: Judgement, _: Place) -> object:
-    noted = context.reading().feedback(asked.query_id, asked.verdict)
-    return {"query_id": noted, "verdict": asked.verdict}
+def _judge(context: OperationContext, parameters: Judgement, _: Place) -> object:
+    noted = context.reading().feedback(parameters.query_id, parameters.verdict)
+    return {"query_id": noted, "verdict": parameters.verdict}
 
 
 class SomeKbs(Struct, frozen=True, kw_only=True):
@@ -504,8 +518,8 @@ class SqlParameters(Struct, frozen=True, kw_only=True):
     namespaces: Annotated[tuple[str, ...], Rule("Only rows of these namespaces.")] = ()
 
 
-def _sql(context: OperationContext, asked: SqlParameters, _: Place) -> Listing:
-    rows = run_sql(context, asked.statement, asked.namespaces)
+def _sql(context: OperationContext, parameters: SqlParameters, _: Place) -> Listing:
+    rows = run_sql(context, parameters.statement, parameters.namespaces)
     return Listing(rows, rows.num_rows)
 
 
@@ -546,31 +560,35 @@ class GraphQuestion(GraphParameters, frozen=True, kw_only=True):
     limit: Annotated[int, Rule(_LIMIT, low=1, high=_MOST)] = 10
 
 
-def _view(context: OperationContext, asked: GraphParameters) -> GraphView:
-    return require_knowledge_base(context).graph.view(Filters(namespaces=asked.namespaces))
+def _view(context: OperationContext, parameters: GraphParameters) -> GraphView:
+    return require_knowledge_base(context).graph.view(Filters(namespaces=parameters.namespaces))
 
 
-def _graph(context: OperationContext, asked: GraphParameters, _: Place) -> object:
-    return _view(context, asked).overview()
+def _graph(context: OperationContext, parameters: GraphParameters, _: Place) -> object:
+    return _view(context, parameters).overview()
 
 
-def _neighbours(context: OperationContext, asked: NeighbourParameters, _: Place) -> Listing:
-    view = _view(context, asked)
-    node = view.meant_by(asked.name)[0]
+def _neighbours(context: OperationContext, parameters: NeighbourParameters, _: Place) -> Listing:
+    view = _view(context, parameters)
+    node = view.meant_by(parameters.name)[0]
     rows = view.neighbours(
-        node.id, asked.hops, asked.limit, relation=asked.relation, direction=asked.direction
+        node.id,
+        parameters.hops,
+        parameters.limit,
+        relation=parameters.relation,
+        direction=parameters.direction,
     )
     return Listing(rows, len(rows), about={"name": node.name, "id": node.id})
 
 
-def _graph_path(context: OperationContext, asked: PathParameters, _: Place) -> Listing:
-    steps = _view(context, asked).path(asked.name, asked.other)
+def _graph_path(context: OperationContext, parameters: PathParameters, _: Place) -> Listing:
+    steps = _view(context, parameters).path(parameters.name, parameters.other)
     return Listing(steps, len(steps))
 
 
-def _graph_search(context: OperationContext, asked: GraphQuestion, _: Place) -> Listing:
-    rows = _view(context, asked).search(
-        asked.q, asked.limit, relation=asked.relation, type_=asked.type
+def _graph_search(context: OperationContext, parameters: GraphQuestion, _: Place) -> Listing:
+    rows = _view(context, parameters).search(
+        parameters.q, parameters.limit, relation=parameters.relation, type_=parameters.type
     )
     return Listing(rows, len(rows))
 
@@ -585,16 +603,16 @@ class UndoParameters(Struct, frozen=True, kw_only=True):
     dry_run: Annotated[bool, Rule("Only say what would be done.")] = False
 
 
-def _jobs(context: OperationContext, asked: PageParameters, _: Place) -> Listing:
-    return page_of(require_knowledge_base(context).jobs.list(), asked)
+def _jobs(context: OperationContext, parameters: PageParameters, _: Place) -> Listing:
+    return page_of(require_knowledge_base(context).jobs.list(), parameters)
 
 
-def _undo(context: OperationContext, asked: UndoParameters, place: Place) -> object:
+def _undo(context: OperationContext, parameters: UndoParameters, place: Place) -> object:
     jobs = context.writing().jobs
     number = place["number"]
     if not _JOB_NUMBER.fullmatch(number):
         raise NotFoundError(f"there is no job {number[:40]!r}", "list the jobs")
-    return jobs.undo(int(number), again=asked.again, dry_run=asked.dry_run)
+    return jobs.undo(int(number), again=parameters.again, dry_run=parameters.dry_run)
 
 
 class NewSession(Struct, frozen=True, kw_only=True):
@@ -639,23 +657,25 @@ class SessionEnd(Struct, frozen=True, kw_only=True):
     kbs: Annotated[tuple[str, ...], Rule(_KBS)] = ()
 
 
-def _sessions(context: OperationContext, asked: SessionPage, _: Place) -> Listing:
+def _sessions(context: OperationContext, parameters: SessionPage, _: Place) -> Listing:
     from memctl.store.ledger.session_repositories import Session
 
     found = [
         (base.name, each)
         for base in context.reading()
         for each in base.sessions.list(
-            user=context.identity.user, namespaces=asked.namespaces, status=asked.status
+            user=context.identity.user, namespaces=parameters.namespaces, status=parameters.status
         )
     ]
     found.sort(key=lambda pair: pair[1].last_at, reverse=True)
-    page = page_of([{"kb": name, **to_plain(each)} for name, each in found], asked)
+    page = page_of([{"kb": name, **to_plain(each)} for name, each in found], parameters)
     return replace(page, record=Session, leading=("kb",))
 
 
-def _start_session(context: OperationContext, asked: NewSession, _: Place) -> object:
-    return context.writing().sessions.start(asked.id, namespace=asked.namespace, title=asked.title)
+def _start_session(context: OperationContext, parameters: NewSession, _: Place) -> object:
+    return context.writing().sessions.start(
+        parameters.id, namespace=parameters.namespace, title=parameters.title
+    )
 
 
 def _find_session(context: OperationContext, place: Place, namespace: str | None) -> Any:
@@ -671,25 +691,25 @@ def _find_session(context: OperationContext, place: Place, namespace: str | None
     )
 
 
-def _show_session(context: OperationContext, asked: OneSession, place: Place) -> object:
-    base, session = _find_session(context, place, asked.namespace)
-    turns = base.sessions.turns(session, last=asked.last)
+def _show_session(context: OperationContext, parameters: OneSession, place: Place) -> object:
+    base, session = _find_session(context, place, parameters.namespace)
+    turns = base.sessions.turns(session, last=parameters.last)
     return {**to_plain(session), "turns": [to_plain(turn) for turn in turns]}
 
 
-def _say(context: OperationContext, asked: NewMessage, place: Place) -> object:
+def _say(context: OperationContext, parameters: NewMessage, place: Place) -> object:
     from memctl.sessions.conversations import Message
 
-    base, session = _find_session(context, place, asked.namespace)
-    message = Message(sender=asked.sender, content=asked.content, turn=asked.turn)
+    base, session = _find_session(context, place, parameters.namespace)
+    message = Message(sender=parameters.sender, content=parameters.content, turn=parameters.turn)
     turn = base.sessions.say(session, message)[0]
-    kept = base.sessions.kept(turn)
+    kept = base.sessions.captured(turn)
     base.sessions.compress_now_or_later(session)
     return {**to_plain(turn), **kept}
 
 
-def _end_session(context: OperationContext, asked: SessionEnd, place: Place) -> object:
-    base, session = _find_session(context, place, asked.namespace)
+def _end_session(context: OperationContext, parameters: SessionEnd, place: Place) -> object:
+    base, session = _find_session(context, place, parameters.namespace)
     return base.sessions.end(session)
 
 
@@ -700,8 +720,8 @@ def _profile(context: OperationContext, _: object, __: Place) -> object:
     )
 
 
-def _memory_file(context: OperationContext, asked: MemoryFileParameters, _: Place) -> object:
-    return memory_file(context, asked)
+def _memory_file(context: OperationContext, parameters: MemoryFileParameters, _: Place) -> object:
+    return memory_file(context, parameters)
 
 
 # --- the table ------------------------------------------------------------------------------------
@@ -804,7 +824,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", f"{_KB}/profile", "Show what is known of the user.", _profile),
     Endpoint(
         "POST", "/v1/memory", "Keep files below /memories, as a model does.", _memory_file,
-        MemoryFileParameters, "write", operation="memory", only_reads=only_views,
+        MemoryFileParameters, "write", operation="memory", only_reads=is_view_only,
     ),
 )  # fmt: skip
 """What is offered beside ``/v1/query``, uploads and streams, which have routes of their own."""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from memctl.server.web.open_tabs import OpenTabs
 
 FOLDER = "serve"
-_MOST_CONNECTIONS = 600
+_MAX_CONNECTIONS = 600
 _HEADER_SECONDS = 10.0
 _KEEP_ALIVE_SECONDS = 15
 _LOGIN_SECONDS = 10.0
@@ -81,7 +81,7 @@ class ServerAddress(Struct, frozen=True):
 def running_server(home: Path) -> ServerAddress | None:
     """Return where the server of a home can be reached; None where none is running."""
     folder = home / FOLDER
-    if not is_locked(folder / "lock", out_of_reach=False):
+    if not is_locked(folder / "lock", if_unreadable=False):
         return None
     try:
         stored = json.loads(read_regular(folder / "server.json"))
@@ -204,7 +204,7 @@ def _config(app: Any) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=_MOST_CONNECTIONS,
+        limit_concurrency=_MAX_CONNECTIONS,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
     )
 
@@ -301,7 +301,7 @@ class RunningServer(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Stop when the tabs that it was started for are closed."""
-        if self._tabs is not None and self._tabs.closed_for(_SECONDS_WITHOUT_TABS):
+        if self._tabs is not None and self._tabs.are_closed_for(_SECONDS_WITHOUT_TABS):
             self.stop()
         return await super().on_tick(counter)
 

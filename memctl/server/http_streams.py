@@ -58,7 +58,7 @@ _KEEP_ALIVE_POLLS = 30
 _EVENT_ID = re.compile(r"[0-9]{1,18}")
 _CURSOR = re.compile(r"[0-9]{1,18}\.[0-9]{1,18}\.[0-9]{1,17}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MOST_EVENTS = 500
+_MAX_EVENTS = 500
 
 
 def stream_routes() -> Sequence[BaseRoute]:
@@ -106,36 +106,36 @@ def start_in_pieces(
 
 
 async def _query(request: Request) -> Response:
-    refuse_query(request, taken=QuestionParameters.__struct_fields__)
-    asked = check_arguments(QuestionParameters, await json_body(request), "a question")
-    if not any(map(str.isalnum, asked.question)):
+    refuse_query(request, allowed=QuestionParameters.__struct_fields__)
+    parameters = check_arguments(QuestionParameters, await json_body(request), "a question")
+    if not any(map(str.isalnum, parameters.question)):
         raise ShapeError("the question has no words")
-    if not asked.stream:
+    if not parameters.stream:
         found = await run(
             request,
             lambda context: context.reading().queries.ask(
-                asked.question, query_options(context, asked)
+                parameters.question, query_options(context, parameters)
             ),
-            *kbs_of(request, asked),
+            *kbs_of(request, parameters),
         )
         if ARROW in request.headers.get("accept", ""):
             hits = Listing(found.hits, found.total_results, record=Hit)
             return await calls_of(request).in_thread(lambda: reply(request, hits))
         return json_reply(found)
-    return stream_reply(_answer(request, asked))
+    return stream_reply(_answer(request, parameters))
 
 
-async def _answer(request: Request, asked: QuestionParameters) -> AsyncIterator[str]:
+async def _answer(request: Request, parameters: QuestionParameters) -> AsyncIterator[str]:
     """Yield pieces of an answer while a model writes it, then all that was found."""
 
     def ask(put: Callable[[str], None]) -> Awaitable[object]:
         """Ask in a thread, and hand on what comes."""
 
         def carry_out(context: OperationContext) -> object:
-            options = replace(query_options(context, asked), on_token=put)
-            return context.reading().queries.ask(asked.question, options)
+            options = replace(query_options(context, parameters), on_token=put)
+            return context.reading().queries.ask(parameters.question, options)
 
-        return run(request, carry_out, *kbs_of(request, asked))
+        return run(request, carry_out, *kbs_of(request, parameters))
 
     pieces, result = start_in_pieces(ask)
     async for piece in pieces:
@@ -216,19 +216,19 @@ async def _all_events(request: Request) -> Response:
         arguments["after"] = int(last)
     elif _CURSOR.fullmatch(last):
         arguments["cursor"] = last
-    asked = check_arguments(EventParameters, arguments, "GET /v1/events")
+    parameters = check_arguments(EventParameters, arguments, "GET /v1/events")
 
     def fetch(after: _Cursor) -> Callable[[OperationContext], list[_Sent]]:
         return lambda context: list(_events_after(context, after))
 
-    kbs = kbs_of(request, asked)
-    if asked.cursor is None:
-        place = await run(request, lambda context: _start(context, asked.after), *kbs)
+    kbs = kbs_of(request, parameters)
+    if parameters.cursor is None:
+        place = await run(request, lambda context: _start(context, parameters.after), *kbs)
     else:
-        place = _Cursor.parse(asked.cursor)
+        place = _Cursor.parse(parameters.cursor)
     found = await run(request, fetch(place), *kbs)
     wants_json = "application/json" in request.headers.get("accept", "")
-    if not asked.stream or wants_json:
+    if not parameters.stream or wants_json:
         end = found[-1][0] if found else place
         rows = [row for _, row in found]
         return json_reply({"items": rows, "last": end.pools, "cursor": end.text})
@@ -270,16 +270,16 @@ def _events_after(context: OperationContext, place: _Cursor) -> Iterator[_Sent]:
     ledger = base.store.ledger
     readable = {pool.pool_id for pool in base.pools.acting_as().list()}
     writes = [each for each in ledger.pools.events.after(place.pools) if each.pool_id in readable]
-    for each in writes[:_MOST_EVENTS]:
+    for each in writes[:_MAX_EVENTS]:
         place = replace(place, pools=each.id)
         yield place, to_plain(event_row(base.name, each))
     if context.identity.user is not None or context.allowed_tools is not None:
         return
-    for number, entry in ledger.provenance.after(place.files, _MOST_EVENTS):
+    for number, entry in ledger.provenance.after(place.files, _MAX_EVENTS):
         place = replace(place, files=number)
         if _is_open(context, base, entry.document_id):
             yield place, to_plain(_file_row(base.name, entry))
-    for job in ledger.jobs.finished_after(place.jobs, _MOST_EVENTS):
+    for job in ledger.jobs.finished_after(place.jobs, _MAX_EVENTS):
         place = replace(place, jobs=job.finished_at)
         yield place, to_plain(_job_row(base.name, job))
 

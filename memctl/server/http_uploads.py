@@ -27,7 +27,7 @@ from memctl.files import atomic_write, make_folder
 from memctl.literals import DocType
 from memctl.operations.operation_context import OperationContext
 from memctl.records import IngestReport, Progress
-from memctl.server.http_access import MOST_BODY_BYTES
+from memctl.server.http_access import MAX_BODY_BYTES
 from memctl.server.http_calls import (
     Caller,
     caller_of,
@@ -136,7 +136,7 @@ async def receive(request: Request, kb: str) -> Upload:
 async def _receive_form(request: Request, job_id: str, folder: Path) -> Upload:
     try:
         form: FormData
-        async with request.form(max_files=1, max_part_size=MOST_BODY_BYTES) as form:
+        async with request.form(max_files=1, max_part_size=MAX_BODY_BYTES) as form:
             arguments, name = _strings(form.multi_items()), ""
             upload = form.get("file")
             if isinstance(upload, UploadFile):
@@ -184,7 +184,7 @@ def _file_name(given: str) -> str:
 
 def take_in(
     context: OperationContext,
-    asked: IngestParameters,
+    parameters: IngestParameters,
     path: Path | None,
     progress: Report | None = None,
 ) -> IngestReport:
@@ -194,27 +194,27 @@ def take_in(
         UsageError: There is nothing, or several kinds at once.
         UnreadableSource: There is one document, and it cannot be read.
     """
-    given = [path is not None, asked.text is not None, asked.jsonl is not None]
+    given = [path is not None, parameters.text is not None, parameters.jsonl is not None]
     if sum(given) != 1:
         what = "one kind at a time" if any(given) else "nothing to ingest"
         raise UsageError(what, "send a file, text or jsonl")
-    if asked.text is not None and not asked.text.strip():
+    if parameters.text is not None and not parameters.text.strip():
         raise UsageError("the text is empty", "send some")
     base = context.writing()
     shared: dict[str, Any] = {
-        "namespace": asked.namespace,
-        "tags": asked.tags,
-        "session": asked.session or context.identity.session,
-        "title": asked.title,
-        "doc_type": asked.doc_type,
-        "metadata": asked.metadata,
-        "dry_run": asked.dry_run,
-        "source": asked.source,
+        "namespace": parameters.namespace,
+        "tags": parameters.tags,
+        "session": parameters.session or context.identity.session,
+        "title": parameters.title,
+        "doc_type": parameters.doc_type,
+        "metadata": parameters.metadata,
+        "dry_run": parameters.dry_run,
+        "source": parameters.source,
         "progress": progress,
     }
     if path is None:
-        lines = None if asked.jsonl is None else io.BytesIO(_utf8(asked.jsonl))
-        report = base.ingest(text=asked.text, jsonl=lines, **shared)
+        lines = None if parameters.jsonl is None else io.BytesIO(_utf8(parameters.jsonl))
+        report = base.ingest(text=parameters.text, jsonl=lines, **shared)
     else:
         with path.open("rb") as stream:
             if path.suffix == ".jsonl":
@@ -250,8 +250,8 @@ def run_ingest(context: OperationContext, job: Job, progress: Report) -> object:
 
 def run_consolidation(context: OperationContext, job: Job, progress: Report) -> object:
     """Draw insights, as a job."""
-    asked = check_arguments(ConsolidateParameters, job.arguments, CONSOLIDATE)
-    return context.writing().consolidate(dry_run=asked.dry_run, progress=progress)
+    parameters = check_arguments(ConsolidateParameters, job.arguments, CONSOLIDATE)
+    return context.writing().consolidate(dry_run=parameters.dry_run, progress=progress)
 
 
 JOB_KINDS = {INGEST: run_ingest, CONSOLIDATE: run_consolidation}
@@ -270,7 +270,7 @@ async def ingest_reply(
     upload: Upload,
     reply: Callable[[IngestReport], Response],
 ) -> Response:
-    """Take in what was sent, and reply; with ``Prefer: respond-async`` have it taken in.
+    """Ingest an upload and reply; with ``Prefer: respond-async`` start a job for it.
 
     Args:
         request: What was sent.
@@ -284,7 +284,7 @@ async def ingest_reply(
     """
     calls, jobs = calls_of(request), jobs_of(request)
     try:
-        asked = check_arguments(IngestParameters, upload.arguments, INGEST)
+        parameters = check_arguments(IngestParameters, upload.arguments, INGEST)
     except UsageError:
         upload.discard()
         raise
@@ -298,7 +298,7 @@ async def ingest_reply(
         """Take it in, and remove what was sent."""
         try:
             return calls.carry_out(
-                caller, lambda context: take_in(context, asked, upload.path), "write"
+                caller, lambda context: take_in(context, parameters, upload.path), "write"
             )
         finally:
             upload.discard()
@@ -323,7 +323,7 @@ async def _consolidate(request: Request) -> Response:
     calls, jobs = calls_of(request), jobs_of(request)
     kb = calls.require_served(request.path_params["kb"])
     given = await json_body(request)
-    asked = check_arguments(ConsolidateParameters, given, CONSOLIDATE)
+    parameters = check_arguments(ConsolidateParameters, given, CONSOLIDATE)
     caller = caller_of(request, kb)
     if is_async(request):
         calls.require_writing()
@@ -334,7 +334,7 @@ async def _consolidate(request: Request) -> Response:
     report = await calls.in_thread(
         lambda: calls.carry_out(
             caller,
-            lambda context: context.writing().consolidate(dry_run=asked.dry_run),
+            lambda context: context.writing().consolidate(dry_run=parameters.dry_run),
             "write",
         )
     )
@@ -346,45 +346,45 @@ async def _consolidate(request: Request) -> Response:
 
 async def _jobs(request: Request) -> Response:
     user = caller_of(request).user
-    found = [job for job in jobs_of(request).list() if _is_seen(job, user)]
+    found = [job for job in jobs_of(request).list() if _is_visible(job, user)]
     rows = [job.view() for job in found]
     return json_reply(Listing(rows, len(rows)).plain())
 
 
-def _is_seen(job: Job, user: str | None) -> bool:
+def _is_visible(job: Job, user: str | None) -> bool:
     """Return whether a job is one of a user who is named, if any is."""
     return user is None or job.caller.user == user
 
 
-def _asked_job(request: Request) -> str:
+def _job_id(request: Request) -> str:
     """Return the id of the job that a request is about.
 
     Raises:
         NotFoundError: There is none, or it is another user's.
     """
     job_id: str = request.path_params["job"]
-    if not _is_seen(jobs_of(request).get(job_id), caller_of(request).user):
+    if not _is_visible(jobs_of(request).get(job_id), caller_of(request).user):
         raise NotFoundError(f"there is no job {job_id[:40]!r}")
     return job_id
 
 
 async def _job(request: Request) -> Response:
-    return json_reply(jobs_of(request).get(_asked_job(request)).view())
+    return json_reply(jobs_of(request).get(_job_id(request)).view())
 
 
 async def _retry_job(request: Request) -> Response:
     calls_of(request).require_writing()
-    return json_reply(jobs_of(request).retry(_asked_job(request)).view())
+    return json_reply(jobs_of(request).retry(_job_id(request)).view())
 
 
 async def _remove_job(request: Request) -> Response:
     calls_of(request).require_writing()
-    return json_reply(jobs_of(request).remove(_asked_job(request)).view())
+    return json_reply(jobs_of(request).remove(_job_id(request)).view())
 
 
 async def _job_events(request: Request) -> Response:
     """Send how far a job is, until it is done."""
-    jobs, calls, job_id = jobs_of(request), calls_of(request), _asked_job(request)
+    jobs, calls, job_id = jobs_of(request), calls_of(request), _job_id(request)
 
     async def pieces() -> AsyncIterator[str]:
         """Yield the job whenever it has changed, until it ends."""

@@ -30,7 +30,7 @@ MANIFEST = "mcp_manifest.json"
 """The tools that are offered by default, written by ``python -m memctl.server.mcp_tools``."""
 _PIECE = 1 << 16
 _HELP = frozenset(("-h", "--help"))
-_CHOOSING = ("--tools", "--agent", "--read-only")
+_TOOL_OPTIONS = ("--tools", "--agent", "--read-only")
 """Options that choose among tools."""
 
 
@@ -47,7 +47,7 @@ def answer_early(arguments: list[str], *, chooses: bool) -> None:
     """
     if sys.stdin is None or sys.stdout is None or sys.stdin.isatty() or _HELP & {*arguments}:
         return
-    chooses = chooses or any(each.startswith(_CHOOSING) for each in arguments)
+    chooses = chooses or any(each.startswith(_TOOL_OPTIONS) for each in arguments)
     source = os.dup(sys.stdin.fileno())
     rest, target = os.pipe()
     os.dup2(rest, sys.stdin.fileno())

@@ -82,14 +82,14 @@ def get_prompt(context: OperationContext, params: Mapping[str, Any]) -> Message:
     }
 
 
-def _recall(context: OperationContext, given: Arguments) -> list[tuple[str, str]]:
-    question = given["question"]
+def _recall(context: OperationContext, arguments: Arguments) -> list[tuple[str, str]]:
+    question = arguments["question"]
     known = context_text(context_block(context, ContextParameters(question=question)))
     return [("user", f"{fenced([known])}\n\nAnswer from that, and cite by [n]: {question}")]
 
 
-def _standing_context(context: OperationContext, given: Arguments) -> list[tuple[str, str]]:
-    budget = given.get("budget", "").strip()
+def _standing_context(context: OperationContext, arguments: Arguments) -> list[tuple[str, str]]:
+    budget = arguments.get("budget", "").strip()
     if budget and not (budget.isdecimal() and 16 <= int(budget) <= 20_000):
         raise ProtocolError(INVALID_PARAMS, "budget is a number of tokens from 16 to 20000")
     found = opened(context).queries.standing_context(
@@ -101,9 +101,9 @@ def _standing_context(context: OperationContext, given: Arguments) -> list[tuple
     return [("user", fenced([found.text]) if found.text else _NOTHING)]
 
 
-def _session(context: OperationContext, given: Arguments) -> list[tuple[str, str]]:
+def _session(context: OperationContext, arguments: Arguments) -> list[tuple[str, str]]:
     """Return what prepares a model for a new message, as ``memctl session prompt`` does."""
-    wanted, message = given["session_id"], given["message"]
+    wanted, message = arguments["session_id"], arguments["message"]
     base, session = readable_session(context, opened(context), wanted)
     turns = base.sessions.prompt(session, message)
     before = [

@@ -12,7 +12,7 @@ from memctl.errors import MemctlError
 from memctl.operations.agent_skills import served_skill_text
 from memctl.operations.finding import InsightsParameters, opened, recent_insights
 from memctl.operations.lookup import (
-    MOST_CHARACTERS,
+    MAX_CHARACTERS,
     ListDocumentsParameters,
     ListSessionsParameters,
     OpenParameters,
@@ -36,7 +36,7 @@ _OF_KB = re.compile(
 _POOL = re.compile(r"memctl://pool/(?P<id>[^/]+)")
 _SKILL = re.compile(r"skill://(?P<name>[^/]+)/(?P<path>.+)")
 _PAGE = 50
-_MOST_COMPLETIONS = 100
+_MAX_COMPLETIONS = 100
 _TEXT, _JSON = "text/plain", "application/json"
 _TEMPLATES = (
     ("memctl://kb/{name}/document/{id}", "document", "The text of a document", _TEXT),
@@ -165,7 +165,7 @@ def _text_of(context: OperationContext, match: re.Match[str]) -> str:
             return "\n\n".join(f"{each.date[:10]}  {each.text}" for each in found)
         if "knowledge_base" not in limited.resources:
             raise Unavailable(NO_KNOWLEDGE_BASE)
-        wanted = OpenParameters(id=unquote(match["id"]), max_chars=MOST_CHARACTERS)
+        wanted = OpenParameters(id=unquote(match["id"]), max_chars=MAX_CHARACTERS)
         item = open_item(limited, wanted)
     return f"{item.text}\n\n[{item.note}]" if item.note else item.text
 
@@ -191,7 +191,7 @@ def complete_argument(context: OperationContext, params: Mapping[str, Any]) -> M
         fitting = [word for word in words if word.casefold().startswith(begun.casefold())]
     except MemctlError:  # there is nothing yet
         fitting = []
-    shown = fitting[:_MOST_COMPLETIONS]
+    shown = fitting[:_MAX_COMPLETIONS]
     return {
         "completion": {"values": shown, "total": len(fitting), "hasMore": len(fitting) > len(shown)}
     }
@@ -199,7 +199,7 @@ def complete_argument(context: OperationContext, params: Mapping[str, Any]) -> M
 
 def _words(context: OperationContext, of: str, argument: object, kb: object) -> Iterable[str]:
     if argument == "session_id":
-        listed = list_sessions(context, ListSessionsParameters(limit=_MOST_COMPLETIONS))
+        listed = list_sessions(context, ListSessionsParameters(limit=_MAX_COMPLETIONS))
         return [session.session_id for session in listed.sessions]
     if argument == "name":
         return [base.name for base in opened(context)]

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from memctl.server.mcp_tools import McpTool
 
 Send = Callable[[Message], None]
-_MOST_SUBSCRIPTIONS = 100
+_MAX_SUBSCRIPTIONS = 100
 _log = logging.getLogger(__name__)
 
 
@@ -196,8 +196,8 @@ class McpSession:
         uri = params.get("uri")
         if not isinstance(uri, str) or not is_watchable(uri):
             raise ProtocolError(INVALID_PARAMS, f"There are no updates of {uri}", {"uri": uri})
-        if len(self._watched) >= _MOST_SUBSCRIPTIONS and uri not in self._watched:
-            raise ProtocolError(INVALID_PARAMS, f"at most {_MOST_SUBSCRIPTIONS} subscriptions")
+        if len(self._watched) >= _MAX_SUBSCRIPTIONS and uri not in self._watched:
+            raise ProtocolError(INVALID_PARAMS, f"at most {_MAX_SUBSCRIPTIONS} subscriptions")
         read_resource(self._context, params)  # refuses what this caller may not see
         self._watched[uri] = self._state(uri)
         return {}

@@ -25,7 +25,7 @@ from memctl.operations.finding import (
     recall_text,
     search_knowledge_base,
 )
-from memctl.operations.lookup import MOST_CHARACTERS, OpenParameters, look_at_sessions, open_item
+from memctl.operations.lookup import MAX_CHARACTERS, OpenParameters, look_at_sessions, open_item
 from memctl.operations.operation_context import OperationContext
 from memctl.operations.parameters import JsonObject, parameter_schema, result_schema
 from memctl.operations.registry import OPERATIONS, Operation, find_operation
@@ -132,9 +132,11 @@ class TriedForgetParameters(Struct, frozen=True, kw_only=True):
     dry_run: Annotated[bool, Rule("Only say what would go.")] = True
 
 
-def _forget(context: OperationContext, asked: TriedForgetParameters) -> ForgetReply:
-    reply = forget_memory(context, ForgetParameters(id=asked.id, confirm=not asked.dry_run))
-    if not asked.dry_run:
+def _forget(context: OperationContext, parameters: TriedForgetParameters) -> ForgetReply:
+    reply = forget_memory(
+        context, ForgetParameters(id=parameters.id, confirm=not parameters.dry_run)
+    )
+    if not parameters.dry_run:
         return reply
     message = f"{reply.id} would go; with dry_run set to false it is forgotten for good."
     return replace(reply, message=message)
@@ -253,8 +255,10 @@ class PlainResults(Struct, frozen=True):
     results: tuple[PlainResult, ...]
 
 
-def _search(context: OperationContext, asked: PlainSearchParameters) -> PlainResults:
-    found = search_knowledge_base(context, SearchParameters(query=asked.query, limit=10)).results
+def _search(context: OperationContext, parameters: PlainSearchParameters) -> PlainResults:
+    found = search_knowledge_base(
+        context, SearchParameters(query=parameters.query, limit=10)
+    ).results
     return PlainResults(
         tuple(
             PlainResult(each.memory_id, each.title or each.source, _url(each), each.text)
@@ -263,10 +267,10 @@ def _search(context: OperationContext, asked: PlainSearchParameters) -> PlainRes
     )
 
 
-def _url(found: FoundPassage) -> str:
-    if found.document_id is None:
-        return f"memctl://kb/{quote(found.kb, '')}/memory/{quote(found.memory_id, '')}"
-    return f"memctl://kb/{quote(found.kb, '')}/document/{quote(found.document_id, '')}"
+def _url(passage: FoundPassage) -> str:
+    if passage.document_id is None:
+        return f"memctl://kb/{quote(passage.kb, '')}/memory/{quote(passage.memory_id, '')}"
+    return f"memctl://kb/{quote(passage.kb, '')}/document/{quote(passage.document_id, '')}"
 
 
 class FetchParameters(Struct, frozen=True, kw_only=True):
@@ -285,12 +289,12 @@ class FetchedDocument(Struct, frozen=True):
     metadata: dict[str, Any]
 
 
-def _fetch(context: OperationContext, asked: FetchParameters) -> FetchedDocument:
+def _fetch(context: OperationContext, parameters: FetchParameters) -> FetchedDocument:
     """Return the document that a passage is from; a memory without one stands for itself."""
-    item = open_item(context, OpenParameters(id=asked.id, max_chars=MOST_CHARACTERS))
+    item = open_item(context, OpenParameters(id=parameters.id, max_chars=MAX_CHARACTERS))
     of = item.metadata.get("document_id")
     if of is not None:
-        item = open_item(context, OpenParameters(id=of, max_chars=MOST_CHARACTERS))
+        item = open_item(context, OpenParameters(id=of, max_chars=MAX_CHARACTERS))
     kind = "memory" if item.id.startswith(("m_", "i_")) else "document"
     url = f"memctl://kb/{quote(item.kb, '')}/{kind}/{quote(item.id, '')}"
     return FetchedDocument(item.id, item.title, item.text, url, item.metadata)
@@ -334,11 +338,11 @@ def tool_sets() -> dict[str, tuple[McpTool, ...]]:
     return sets
 
 
-def choose_tools(wanted: Sequence[str], context: OperationContext) -> dict[str, McpTool]:
+def choose_tools(names: Sequence[str], context: OperationContext) -> dict[str, McpTool]:
     """Return the tools to offer, by name.
 
     Args:
-        wanted: ``core``, ``all``, or names of sets, tools and operations; by default ``core``.
+        names: ``core``, ``all``, or names of sets, tools and operations; by default ``core``.
         context: For whom; what it may not use is left out.
 
     Raises:
@@ -347,7 +351,7 @@ def choose_tools(wanted: Sequence[str], context: OperationContext) -> dict[str, 
     sets = tool_sets()
     named = {tool.name: tool for tools in reversed(sets.values()) for tool in tools}
     chosen: dict[str, McpTool] = {}
-    for name in wanted or (CORE,):
+    for name in names or (CORE,):
         if name == ALL:
             found = [tool for key, tools in sets.items() if key != CONNECTOR for tool in tools]
         elif name in sets:

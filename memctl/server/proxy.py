@@ -39,7 +39,7 @@ MEMORY_HEADER = "x-memctl-memory"
 _PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings")
 _WAIT_SECONDS = 0.15
 """A request waits for memory at most this long."""
-_MOST_REPLY_BYTES = 4 << 20
+_MAX_REPLY_BYTES = 4 << 20
 """Of a reply that is remembered; a longer one passes through, and is not."""
 _TIMEOUT = httpx.Timeout(600.0, connect=10.0)
 _HOP_BY_HOP = frozenset(
@@ -48,9 +48,9 @@ _HOP_BY_HOP = frozenset(
 )  # fmt: skip
 """Headers of one connection alone; the length is that of what is sent on."""
 _OWN = frozenset((TOKEN_HEADER, "x-memctl-user", "x-memctl-agent", "x-memctl-session", "cookie"))
-_NOT_PASSED = frozenset(("set-cookie", "content-security-policy", "x-content-type-options"))
+_DROPPED_HEADERS = frozenset(("set-cookie", "content-security-policy", "x-content-type-options"))
 """Headers of replies that would mean something to a browser that is logged in here."""
-_NEVER_A_PAGE = (
+_SANDBOX_HEADERS = (
     (b"content-security-policy", b"sandbox; default-src 'none'"),
     (b"x-content-type-options", b"nosniff"),
 )
@@ -148,7 +148,7 @@ class Proxy:
         headers = [
             (name, value)
             for name, value in reply.headers.raw
-            if name.lower().decode("latin-1") not in _HOP_BY_HOP | _NOT_PASSED
+            if name.lower().decode("latin-1") not in _HOP_BY_HOP | _DROPPED_HEADERS
         ]
         response = StreamingResponse(
             self._pass_on(reply, exchange),
@@ -157,7 +157,7 @@ class Proxy:
         )
         response.raw_headers = [
             *headers,
-            *_NEVER_A_PAGE,
+            *_SANDBOX_HEADERS,
             (MEMORY_HEADER.encode("latin-1"), outcome.encode("latin-1")),
         ]
         return response
@@ -182,7 +182,7 @@ class Proxy:
             async for piece in reply.aiter_raw():
                 if exchange.user_turn is not None and exchange.is_whole:
                     exchange.reply += piece
-                    exchange.is_whole = len(exchange.reply) <= _MOST_REPLY_BYTES
+                    exchange.is_whole = len(exchange.reply) <= _MAX_REPLY_BYTES
                 yield piece
 
     # --- memory -----------------------------------------------------------------------------------
@@ -231,12 +231,12 @@ def _unreachable(upstream: str, error: httpx.HTTPError, outcome: Outcome) -> Res
 
 
 def _read(exchange: _Exchange, request: Request) -> None:
-    """Record who says what in a request; one that is no chat is passed on as it is."""
+    """Record the messages of a chat request; any other request is passed on unchanged."""
     try:
-        asked = json.loads(exchange.body)
+        parameters = json.loads(exchange.body)
     except (ValueError, RecursionError):
         return
-    messages = asked.get("messages") if isinstance(asked, dict) else None
+    messages = parameters.get("messages") if isinstance(parameters, dict) else None
     if not isinstance(messages, list) or not messages:
         return
     latest = messages[-1]
@@ -277,14 +277,14 @@ def _digest(text: str) -> str:
 
 def _with_memory(body: bytes, text: str) -> bytes:
     """Return a request with a text after the latest message of the user."""
-    asked: dict[str, Any] = json.loads(body)
-    latest = asked["messages"][-1]
+    parameters: dict[str, Any] = json.loads(body)
+    latest = parameters["messages"][-1]
     content = latest["content"]
     if isinstance(content, str):
         latest["content"] = f"{content}\n\n{text}"
     else:
         latest["content"] = [*content, {"type": "text", "text": text}]
-    return json.dumps(asked, ensure_ascii=False, separators=(",", ":")).encode(
+    return json.dumps(parameters, ensure_ascii=False, separators=(",", ":")).encode(
         "utf-8", "backslashreplace"
     )
 
@@ -324,7 +324,7 @@ def _reply_text(exchange: _Exchange, headers: Mapping[str, str]) -> str:
         return ""
     if encoding == "gzip":
         try:
-            data = zlib.decompressobj(_GZIP).decompress(data, _MOST_REPLY_BYTES)
+            data = zlib.decompressobj(_GZIP).decompress(data, _MAX_REPLY_BYTES)
         except zlib.error:
             return ""
     if "event-stream" in headers.get("content-type", ""):

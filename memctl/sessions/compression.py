@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from memctl.config import CompressionSettings
     from memctl.ingest.ingest_pipeline import Ingestor
 
-_MOST_STATEMENTS = 12
-_MOST_KEPT, _MOST_GIST_LINES = 24, 12
+_MAX_STATEMENTS = 12
+_MAX_KEPT, _MAX_GIST_LINES = 24, 12
 """Of a summary that earlier ones go into: the latest statements of a type, lines of the gist."""
-_MOST_NAMES = 20
-_WORDS_OF = re.compile(r"\s\([^()]*\)\s*$")
+_MAX_NAMES = 20
+_TRAILING_TOPICS = re.compile(r"\s\([^()]*\)\s*$")
 """What a gist names besides at the end of a line."""
 _SHORTEST_LINE = 20
 """Characters of a line of a summary, with who says it; what is shorter says nothing alone."""
@@ -65,7 +65,7 @@ class _Digest(Struct, frozen=True):
     def statements(self, type_: str) -> list[str]:
         """Return what of a type was said, each once, in order."""
         said = (each.text for each in self.understood.distilled if each.type == type_)
-        return list(dict.fromkeys(map(bare_turn, said)))[:_MOST_STATEMENTS]
+        return list(dict.fromkeys(map(bare_turn, said)))[:_MAX_STATEMENTS]
 
     @property
     def gist(self) -> str:
@@ -79,7 +79,7 @@ class _Digest(Struct, frozen=True):
             line
             for line in lines
             if not detect_trigger(line.partition(": ")[2]).reference_previous
-            and len(words := plain_words(_WORDS_OF.sub("", line))) >= _SHORTEST_LINE
+            and len(words := plain_words(_TRAILING_TOPICS.sub("", line))) >= _SHORTEST_LINE
             and not any(said in words for said in stated)
         )
 
@@ -93,11 +93,11 @@ class _Digest(Struct, frozen=True):
         lists: list[str] = []
         for type_, heading in SUMMARY_HEADINGS.items():
             said = [*former.pop(heading, ()), *(f"- {each}" for each in self.statements(type_))]
-            if kept := list(dict.fromkeys(said))[-_MOST_KEPT:]:
+            if kept := list(dict.fromkeys(said))[-_MAX_KEPT:]:
                 lists.append("\n".join([f"{heading}:", *kept]))
         gist = [*former.get("", ()), *self.gist.splitlines()]
         gist = gist or ([] if lists else self.understood.gist.strip().splitlines())
-        return "\n\n".join(filter(None, ("\n".join(gist[-_MOST_GIST_LINES:]), *lists)))
+        return "\n\n".join(filter(None, ("\n".join(gist[-_MAX_GIST_LINES:]), *lists)))
 
     def metadata(self, session: Session, now: datetime) -> Metadata:
         """Return what the archive document says of itself."""
@@ -106,7 +106,7 @@ class _Digest(Struct, frozen=True):
             "session_id": session.session_id,
             "agent_id": session.agent_id,
             "topics": list(self.understood.topics),
-            "entities": [each.name for each in self.understood.entities[:_MOST_NAMES]],
+            "entities": [each.name for each in self.understood.entities[:_MAX_NAMES]],
             "decisions": self.statements("decision"),
             "message_count": len(self.turns),
             "compression_date": now.isoformat(),
@@ -118,7 +118,7 @@ class _Digest(Struct, frozen=True):
 
     def markdown(self, title: str, document: str) -> str:
         """Return the text of the archive document; the turns themselves stand where they are."""
-        names = [each.name for each in self.understood.entities[:_MOST_NAMES]]
+        names = [each.name for each in self.understood.entities[:_MAX_NAMES]]
         statements: list[str] = []
         for type_, heading in SUMMARY_HEADINGS.items():
             if said := self.statements(type_):
@@ -227,12 +227,12 @@ class Compressor(Struct, frozen=True):
 
     def _digest(self, session: Session, turns: Sequence[Turn]) -> _Digest:
         """Understand some turns, which come after what was summarised before."""
-        text = text_of(turns, kept=[self.folding.kept_statement(turn) for turn in turns])
+        text = text_of(turns, statements=[self.folding.kept_statement(turn) for turn in turns])
         understood = self.understander(session.namespace).understand([text])[0]
         former = session.summary if session.summarized_through is not None else ""
         return _Digest(turns, with_kept(text, understood), former)
 
-    def _write(self, session: Session, digest: _Digest, made: Compression) -> Compression:
+    def _write(self, session: Session, digest: _Digest, compression: Compression) -> Compression:
         def note(outcomes: Iterable[FileOutcome]) -> None:
             """Move the window, in the very commit that has the archive document."""
             if any(each.outcome == "failed" for each in outcomes):
@@ -241,13 +241,13 @@ class Compressor(Struct, frozen=True):
 
         if not self.settings.archive_to_knowledge_base:
             self._move_window(session, digest)
-            return made
+            return compression
         source = self._archive(session, digest)
         report = self.ingestor().ingest([source], on_commit=note)
         outcome = report.outcomes[0]
         if outcome.outcome == "known":  # it was archived, and its window put back
             self._move_window(session, digest)
-        return replace(made, document_id=outcome.document_id)
+        return replace(compression, document_id=outcome.document_id)
 
     def _archive(self, session: Session, digest: _Digest) -> Source:
         first, last = digest.turns[0], digest.turns[-1]
@@ -291,7 +291,7 @@ def title_of(turns: Sequence[Turn]) -> str:
 
 
 def _sections(summary: str) -> dict[str, list[str]]:
-    """Return the lines of a summary by what stands above them; those of the gist by ""."""
+    """Return the lines of a summary by the heading above them; those of the gist by ""."""
     found: dict[str, list[str]] = {}
     heading = ""
     for line in filter(None, summary.splitlines()):

@@ -35,7 +35,7 @@ SENDERS = ("user", "agent", "assistant", "system", "tool")
 """Who may speak in a conversation as it goes on; in one that is imported it may be anybody."""
 LONGEST_MESSAGE = 64 << 20
 """Bytes of one message; the limit of a line of JSON too."""
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 _MEDIA_TYPES: Mapping[str, MessageType] = {
     ".png": "image", ".jpg": "image", ".jpeg": "image", ".gif": "image", ".webp": "image",
     ".tif": "image", ".tiff": "image", ".mp3": "audio", ".wav": "audio", ".flac": "audio",
@@ -150,13 +150,13 @@ class Conversations(Struct, frozen=True):
         named = self.ledger.sessions.find_by_name(self.name_of(session_id), namespace)
         found = [each for each in named if sees(each.namespace)]
         if len(found) > 1:
-            where = ", ".join(each.namespace for each in found[:_MOST_NAMED])
+            where = ", ".join(each.namespace for each in found[:_MAX_NAMED])
             raise UsageError(
                 f"several namespaces have a session {session_id!r}", f"say --namespace: {where}"
             )
         if not found:
             latest = (e for e in self.ledger.sessions.search(limit=-1) if sees(e.namespace))
-            there = [each.session_id for each in islice(latest, _MOST_NAMED)]
+            there = [each.session_id for each in islice(latest, _MAX_NAMED)]
             hint = f"memctl session start --id {session_id} begins it"
             if there:
                 hint += f"; the latest are {', '.join(there)}"

@@ -60,12 +60,12 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
 
 CONVERSATION: DocType = "conversation"
-MOST_WHILE_READING = 2_000
+MAX_WHILE_READING = 2_000
 """A reader takes over at most this many turns; more are being imported."""
 PART_TURNS = 64
 PART_CHARS = 60_000
 """One part of a document has at most this many turns, or this much text."""
-_AT_ONCE = 20_000
+_TURNS_PER_BATCH = 20_000
 """Turns held in memory at a time."""
 _ATTEMPTS = 5
 _WRITER_SECONDS, _PAUSE = 3.0, 0.05
@@ -76,11 +76,11 @@ ECHO = "[…]"
 _log = logging.getLogger(__name__)
 
 
-class _TakenByAnother(Exception):
+class _AlreadyFolded(Exception):
     """Another process has taken these turns over, or they have been forgotten."""
 
 
-class Folded(Struct, frozen=True):
+class FoldedTurns(Struct, frozen=True):
     """What was taken over."""
 
     turns: int = 0
@@ -89,8 +89,8 @@ class Folded(Struct, frozen=True):
     waiting: int = 0
     """How many turns are still to be taken over."""
 
-    def __add__(self, other: Folded) -> Folded:
-        return Folded(
+    def __add__(self, other: FoldedTurns) -> FoldedTurns:
+        return FoldedTurns(
             self.turns + other.turns,
             self.memories + other.memories,
             self.sessions | other.sessions,
@@ -115,27 +115,27 @@ class Folding(Struct, frozen=True):
     folder: Path
     triggers: TriggerSettings
 
-    def before_reading(self) -> Folded:
+    def before_reading(self) -> FoldedTurns:
         """Take over what was said last, so that it is found; goes on without where it cannot be."""
         turns = self.store.ledger.turns
         if not turns.has_pending() or not self.store.ledger.is_writable:
-            return Folded()
+            return FoldedTurns()
         waiting = turns.count_pending()
-        if waiting > MOST_WHILE_READING:
+        if waiting > MAX_WHILE_READING:
             _log.warning("%d turns are being taken in and not all found yet", waiting)
-            return Folded(waiting=waiting)
+            return FoldedTurns(waiting=waiting)
         if not self._writer_is_gone():
             _log.warning("%d turns are not found yet: another process is writing", waiting)
-            return Folded(waiting=waiting)
+            return FoldedTurns(waiting=waiting)
         try:
             return self.fold()
         except (MemctlError, OSError) as error:
             _log.warning("%d turns are not found yet: %s", waiting, error)
-            return Folded(waiting=waiting)
+            return FoldedTurns(waiting=waiting)
 
     def fold(
         self, key: SessionKey | None = None, progress: ProgressListener | None = None
-    ) -> Folded:
+    ) -> FoldedTurns:
         """Take over all turns, or those of one conversation, that are not in the tables yet.
 
         Many are taken over in several runs, and indexed as those of one run would be.
@@ -144,13 +144,13 @@ class Folding(Struct, frozen=True):
             LockedError: Another process kept writing.
             ModelError: A model cannot be had that is to be waited for.
         """
-        done, attempts, due = Folded(), 0, UPKEEP_MEMORIES
+        done, attempts, due = FoldedTurns(), 0, UPKEEP_MEMORIES
 
         def index_later() -> bool:
             """Return whether a later run indexes what this one brings, too."""
             return done.memories < due and bool(self.store.ledger.turns.pending(1, key))
 
-        while pending := self.store.ledger.turns.pending(_AT_ONCE, key):
+        while pending := self.store.ledger.turns.pending(_TURNS_PER_BATCH, key):
             try:
                 folded = self._take_over(pending, progress, index_later)
                 if done.memories >= due:
@@ -159,7 +159,7 @@ class Folding(Struct, frozen=True):
                 attempts = 0
             except IngestStopped as stopped:
                 raise stopped.cause from stopped
-            except _TakenByAnother:
+            except _AlreadyFolded:
                 attempts += 1
                 if attempts >= _ATTEMPTS:
                     break
@@ -206,7 +206,7 @@ class Folding(Struct, frozen=True):
         snapshot = self.store.snapshot()
         for some in in_portions(sorted(noted)):
             there.update(snapshot.get("documents", some, ["id"])["id"].to_pylist())
-        turns.lose_documents(sorted(noted - there))
+        turns.detach_documents(sorted(noted - there))
 
     # --- inside ---
 
@@ -224,7 +224,7 @@ class Folding(Struct, frozen=True):
         pending: Sequence[Turn],
         progress: ProgressListener | None,
         index_later: Callable[[], bool],
-    ) -> Folded:
+    ) -> FoldedTurns:
         groups = list(_group_turns(pending))
         numbers = self._next_parts({document_of(turns[0]) for turns in groups})
         parts = []
@@ -242,11 +242,11 @@ class Folding(Struct, frozen=True):
                 for turn in groups[outcome.line]
             ]
             if self.store.ledger.turns.note_documents(taken) != len(taken):
-                raise _TakenByAnother
+                raise _AlreadyFolded
 
         report = self.ingestor().add_parts(parts, note, progress, turns_follow=index_later)
         keys = frozenset((turn.namespace, turn.session_id) for turn in pending)
-        return Folded(len(pending), report.memories, keys)
+        return FoldedTurns(len(pending), report.memories, keys)
 
     def _next_parts(self, roots: set[str]) -> dict[str, int]:
         """Return the number of the part that comes next, for each document."""
@@ -263,8 +263,8 @@ class Folding(Struct, frozen=True):
         fresh = [
             replace(turn, content=new) for turn, new in zip(turns, self._new_in(turns), strict=True)
         ]
-        text = text_of(fresh, self._read, self._kept_of(turns))
-        text = replace(text, part=number, asked=self._asked_before(first))
+        text = text_of(fresh, self._read, self._kept_statements(turns))
+        text = replace(text, part=number, asked=self._preceding_question(first))
         source = Source(
             source=first.source or source_of(first.session_id),
             namespace=first.namespace,
@@ -297,7 +297,7 @@ class Folding(Struct, frozen=True):
             yield before
             before = self._previous(before)
 
-    def _kept_of(self, turns: Sequence[Turn]) -> list[KeptStatement | None]:
+    def _kept_statements(self, turns: Sequence[Turn]) -> list[KeptStatement | None]:
         """Return what each turn of a part keeps."""
         kept = [self.kept_statement(turn) for turn in turns]
         for place, statement in enumerate(kept):
@@ -308,7 +308,7 @@ class Folding(Struct, frozen=True):
                 kept[place] = replace(statement, evidence=self._evidence(before))
         return kept
 
-    def _asked_before(self, turn: Turn) -> AskedTurn | None:
+    def _preceding_question(self, turn: Turn) -> AskedTurn | None:
         """Return the message of a user that a part may begin with the reply to."""
         if turn.sender not in REPLYING | BESIDE_THE_TALK:
             return None
@@ -367,14 +367,14 @@ MediaReader = Callable[[Turn], tuple[str, Sequence[str]]]
 def text_of(
     turns: Sequence[Turn],
     read: MediaReader | None = None,
-    kept: Sequence[KeptStatement | None] = (),
+    statements: Sequence[KeptStatement | None] = (),
 ) -> SourceText:
     """Lay turns one after the other; who says each, and what is kept, stands with its segment."""
     pieces: list[str] = []
     segments: list[Segment] = []
     missing: dict[str, None] = {}
     length = 0
-    for turn, statement in zip_longest(turns, kept):
+    for turn, statement in zip_longest(turns, statements):
         text = storable_text(turn.content).strip()
         if turn.media and read is not None:
             media_text, lacks = read(turn)
@@ -404,10 +404,10 @@ def text_of(
     )
 
 
-def _has_sentence_of(said: str, turn: str) -> bool:
+def _has_sentence_of(text: str, turn: str) -> bool:
     turn = without_inline_tags(turn)
     sentences = (plain_words(turn[start:end]) for start, end in split_sentences(turn))
-    return any(words and words in said for words in sentences)
+    return any(words and words in text for words in sentences)
 
 
 def _exchanges_of(snapshot: Snapshot, turns: Sequence[str]) -> list[str]:
@@ -533,6 +533,6 @@ def _sentences(line: str) -> Iterator[tuple[int, int, str]]:
             yield begin + start, begin + end, said
 
 
-def _digest(said: str) -> str:
-    words = " ".join(_WORD.findall(said.casefold()))
+def _digest(text: str) -> str:
+    words = " ".join(_WORD.findall(text.casefold()))
     return hashlib.blake2b(words.encode("utf-8", "replace"), digest_size=12).hexdigest()

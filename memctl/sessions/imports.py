@@ -59,14 +59,14 @@ class Imported(Struct, frozen=True):
             name = printable(absolute(path))
             try:
                 if not path.exists():
-                    why = f"there is no file {display_path(name)}"
-                    raise UnreadableSource(why, "check the path")
+                    reason = f"there is no file {display_path(name)}"
+                    raise UnreadableSource(reason, "check the path")
                 yield from self._of_file(path, name)
             except MemctlError as error:
                 yield _failed_outcome(name, error.message, error.hint, type(error).__name__)
             except OSError as error:
-                why = f"cannot read {display_path(name)}: {os_error_reason(error)}"
-                yield _failed_outcome(name, why, os_error_hint(error), type(error).__name__)
+                reason = f"cannot read {display_path(name)}: {os_error_reason(error)}"
+                yield _failed_outcome(name, reason, os_error_hint(error), type(error).__name__)
 
     # --- inside ---
 
@@ -311,8 +311,8 @@ def _message_lists(path: Path) -> list[tuple[str, str, list[Any]]]:
     return lists
 
 
-def _are_messages(found: Any) -> bool:
-    return isinstance(found, list) and bool(found) and is_message(found[0])
+def _are_messages(values: Any) -> bool:
+    return isinstance(values, list) and bool(values) and is_message(values[0])
 
 
 def _session_name(fields: Mapping[str, Any]) -> str:
@@ -320,12 +320,12 @@ def _session_name(fields: Mapping[str, Any]) -> str:
     return next((str(fields[key]) for key in keys if isinstance(fields.get(key), str | int)), "")
 
 
-def _bad(name: str, number: int, why: str) -> FileOutcome:
+def _bad(name: str, number: int, reason: str) -> FileOutcome:
     return FileOutcome(
-        name, "failed", reason=f"{name}, line {number}: {why}", hint=_HINT, line=number,
+        name, "failed", reason=f"{name}, line {number}: {reason}", hint=_HINT, line=number,
         error="BadRecord",
     )  # fmt: skip
 
 
-def _failed_outcome(name: str, why: str, hint: str, error: str) -> FileOutcome:
-    return FileOutcome(name, "failed", reason=why, hint=hint, error=error)
+def _failed_outcome(name: str, reason: str, hint: str, error: str) -> FileOutcome:
+    return FileOutcome(name, "failed", reason=reason, hint=hint, error=error)

@@ -17,12 +17,12 @@ from msgspec.structs import replace
 
 from memctl.errors import AccessRefused, MemctlError, UsageError
 from memctl.identity import DEFAULT_USER, owner_of, require_seen
-from memctl.ids import keeper_of
+from memctl.ids import private_agent
 from memctl.ingest.batches import known_outcome
 from memctl.ingest.discovery.sources import Source, SourceOrFailure
 from memctl.records import FileOutcome, IngestReport
 from memctl.sessions.conversations import Conversations, with_turns
-from memctl.sessions.folding import CONVERSATION, Folded, document_of
+from memctl.sessions.folding import CONVERSATION, FoldedTurns, document_of
 from memctl.store.ledger.session_repositories import Session, SessionKey, Turn
 from memctl.understanding.text_outline import speaker_of
 
@@ -101,7 +101,7 @@ class WritableLines(Struct):
             yield before if error is None else _refusal(before, error)
         for source in self.all():
             if isinstance(source, Source) and source.line is not None:
-                is_kept = keeper_of(source.namespace) is not None
+                is_kept = private_agent(source.namespace) is not None
                 if is_kept and source.namespace not in private:
                     self.next = source
                     return
@@ -156,7 +156,7 @@ class TurnLines(Struct):
                 held = []
         yield from self._take(held)
 
-    def extend_report(self, report: IngestReport, folded: Folded) -> IngestReport:
+    def extend_report(self, report: IngestReport, folded: FoldedTurns) -> IngestReport:
         """Return the report of the other sources with the turns in it."""
         return replace(
             report,

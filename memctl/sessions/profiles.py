@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
 
 BY_USER, BUILTIN = "user", "builtin"
-_MOST_LINES = 8
+_MAX_LINES = 8
 _LONGEST_LINE = 300
 _LONGEST_SUMMARY = 1_200
 _LAST_TURNS = 6
@@ -137,10 +137,10 @@ class Profiles(Struct, frozen=True):
             namespace=namespace, user_id=user, agent_id=agent, version=0, at=self.clock()
         )
 
-    def _save(self, former: Profile, made: Profile) -> Profile:
-        if all(getattr(made, name) == getattr(former, name) for name in PROFILE_FIELDS):
+    def _save(self, former: Profile, profile: Profile) -> Profile:
+        if all(getattr(profile, name) == getattr(former, name) for name in PROFILE_FIELDS):
             return former
-        saved = replace(made, version=former.version + 1, at=self.clock())
+        saved = replace(profile, version=former.version + 1, at=self.clock())
         self.ledger.profiles.save(saved)
         return saved
 
@@ -223,11 +223,11 @@ def _profile_text(title: str, profile: Profile) -> str:
     return f"{title}\n{fields}"
 
 
-def _lines(written: str, rows: Iterable[Row]) -> str:
+def _lines(value: str, rows: Iterable[Row]) -> str:
     """Return statements one a line, each once, after what was written by hand."""
-    lines = dict.fromkeys(line.strip() for line in written.splitlines() if line.strip())
+    lines = dict.fromkeys(line.strip() for line in value.splitlines() if line.strip())
     for row in rows:
         said = " ".join(bare_turn(row["text"]).split())[:_LONGEST_LINE]
-        if len(lines) < _MOST_LINES + len(written.splitlines()):
+        if len(lines) < _MAX_LINES + len(value.splitlines()):
             lines.setdefault(said)
     return "\n".join(lines)

@@ -247,14 +247,14 @@ def _without_repetitions(hits: Sequence[Hit]) -> list[Hit]:
     return kept
 
 
-def _empty_recall(session: Session, message: str, why: str) -> Recall:
-    return Recall(session.session_id, message, "", 0, why)
+def _empty_recall(session: Session, message: str, reason: str) -> Recall:
+    return Recall(session.session_id, message, "", 0, reason)
 
 
-def _block(found: Sequence[RecalledSession], budget: int) -> str:
+def _block(sessions: Sequence[RecalledSession], budget: int) -> str:
     """Return the passages under the date of their conversation, as many as fit."""
     text = ""
-    for each in found:
+    for each in sessions:
         heading = f"### {each.started_at:%Y-%m-%d}, session {each.session_id}"
         for passage in each.passages:
             longer = (

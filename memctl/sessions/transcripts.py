@@ -22,7 +22,7 @@ from memctl.paths import display_path, os_error_hint, os_error_reason
 MEMORY_TAG = "memctl-memory"
 """What stands around a text from memory that is put into a prompt, so that it can be left out."""
 _LARGEST = 512 << 20
-_PUT_IN = re.compile(
+_INJECTED = re.compile(
     rf"<({MEMORY_TAG}|system-reminder|environment_context|user_instructions|local-command-stdout|"
     r"local-command-caveat|command-name|command-message|command-args|user-prompt-submit-hook|"
     r"bash-input|bash-stdout|bash-stderr|"
@@ -80,7 +80,7 @@ def without_injected_text(text: str) -> str:
     """Return what the user wrote, without what their agent or memory put around it."""
     if query := _QUERY.search(text):
         text = query[1]
-    text = _PUT_IN.sub("", text).strip()
+    text = _INJECTED.sub("", text).strip()
     return "" if text.startswith(_NOTES) else text
 
 

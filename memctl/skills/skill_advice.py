@@ -15,10 +15,10 @@ from memctl.skills.skill_registry import Skills
 from memctl.store.ledger.log_repositories import QueryEntry
 
 UNUSED_DAYS = 90
-LEAST_USES, LEAST_SUCCESS = 10, 0.5
+MIN_USES, MIN_SUCCESS = 10, 0.5
 SHORTEST_DESCRIPTION = 40
-_LEAST_QUESTIONS = 2
-_COVERED = 0.5
+_MIN_QUESTIONS = 2
+_COVERING_RELEVANCE = 0.5
 """Relevance from which a skill counts as one for a topic."""
 _ALL_AGENTS = "all agents"
 
@@ -78,7 +78,7 @@ def suggestions(skills: Skills) -> list[SkillSuggestion]:
                     view.skill_id, slug, "deprecate", f"unused for {days} days", "deprecate"
                 )
             )
-        if view.uses >= LEAST_USES and successes / view.uses < LEAST_SUCCESS:
+        if view.uses >= MIN_USES and successes / view.uses < MIN_SUCCESS:
             reason = f"{successes} of {view.uses} uses went well: revise it"
             found.append(_suggestion(view.skill_id, slug, "revise", reason, "version add"))
         better = clear.get(view.skill_id)
@@ -173,10 +173,10 @@ def _topics(skills: Skills, entries: Sequence[QueryEntry]) -> list[tuple[str, tu
     found = []
     for term, questions in counted:
         new = [question for question in questions if question not in seen]
-        if len(new) < _LEAST_QUESTIONS:
+        if len(new) < _MIN_QUESTIONS:
             continue
         hits = skills.search(" ".join(new)[:500], limit=1)
-        if hits and hits[0].relevance >= _COVERED:
+        if hits and hits[0].relevance >= _COVERING_RELEVANCE:
             continue
         seen.update(new)
         found.append((_written_word(term, new[0]), tuple(new)))

@@ -42,15 +42,15 @@ SAME_TRIGGER = 0.6
 _SAME_INSTRUCTION = 0.6
 """Share of words that an instruction and its opposite have in common."""
 _USES_DAYS = 30
-_MOST_INSTRUCTIONS = 200
+_MAX_INSTRUCTIONS = 200
 _IN_USE: tuple[SkillStatus, ...] = ("draft", "active")
 _SCAN = "scan"
 _REPAIR = "repair"
 _SENTENCES = re.compile(r"[^.!?\n]+")
-_DONT = re.compile(
+_NEGATIVE = re.compile(
     r"\b(?:never|must not|mustn't|do not|don't|should not|shouldn't|may not|avoid)\b", re.IGNORECASE
 )
-_DO = re.compile(r"\b(?:always|must|should|make sure|be sure|ensure)\b", re.IGNORECASE)
+_POSITIVE = re.compile(r"\b(?:always|must|should|make sure|be sure|ensure)\b", re.IGNORECASE)
 
 
 class ConflictScan(Struct, frozen=True):
@@ -389,7 +389,7 @@ class SkillConflicts:
         return None
 
     def undo(self, job: Job, *, dry_run: bool = False) -> tuple[Sequence[str], Sequence[str]]:
-        """Take back what a job has changed of skills; what has been changed since stays.
+        """Undo a job's changes to skills; later changes stay.
 
         Returns:
             The skills that are as before, and those that are left as they are.
@@ -463,14 +463,14 @@ def _instructions(text: str) -> tuple[_Instructions, _Instructions]:
     refused: _Instructions = []
     for match in _SENTENCES.finditer(text):
         sentence = " ".join(match[0].strip(" \t-*#>").split())
-        if _DONT.search(sentence):
-            target, rest = refused, _DONT.sub(" ", sentence)
-        elif _DO.search(sentence):
-            target, rest = wanted, _DO.sub(" ", sentence)
+        if _NEGATIVE.search(sentence):
+            target, rest = refused, _NEGATIVE.sub(" ", sentence)
+        elif _POSITIVE.search(sentence):
+            target, rest = wanted, _POSITIVE.sub(" ", sentence)
         else:
             continue
         words = frozenset(terms(rest))
-        if words and len(target) < _MOST_INSTRUCTIONS:
+        if words and len(target) < _MAX_INSTRUCTIONS:
             target.append((sentence, words))
     return wanted, refused
 
@@ -520,24 +520,24 @@ def _free_name(skill: Skill, slugs: set[str], plain: set[str]) -> tuple[str, str
 
 
 def _as_conflict(
-    found: _Finding, known: SkillConflict | None, uses: Mapping[str, int], now: datetime
+    finding: _Finding, known: SkillConflict | None, uses: Mapping[str, int], now: datetime
 ) -> SkillConflict:
-    other = found.other.skill_id if found.other else ""
-    used = uses.get(found.skill.skill_id, 0) + (uses.get(other, 0) if other else 0)
+    other = finding.other.skill_id if finding.other else ""
+    used = uses.get(finding.skill.skill_id, 0) + (uses.get(other, 0) if other else 0)
     status: ConflictStatus = "detected"
     if known is not None and known.status in ("acknowledged", "dismissed"):
         status = known.status
     return SkillConflict(
-        conflict_id=found.id,
-        skill_id=found.skill.skill_id,
+        conflict_id=finding.id,
+        skill_id=finding.skill.skill_id,
         other_id=other,
-        type=found.type,
-        severity=found.severity,
+        type=finding.type,
+        severity=finding.severity,
         status=status,
-        priority=round(conflict_priority(found.severity, used), 4),
-        explanation=found.explanation,
+        priority=round(conflict_priority(finding.severity, used), 4),
+        explanation=finding.explanation,
         found_at=known.found_at if known else now,
-        requirement=found.requirement,
+        requirement=finding.requirement,
         resolved_at=known.resolved_at if known and status == "dismissed" else None,
         resolved_by=known.resolved_by if known and status == "dismissed" else None,
     )

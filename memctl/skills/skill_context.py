@@ -23,7 +23,7 @@ from memctl.store.ledger.skill_repositories import Skill, SkillConflict, SkillUs
 DEFAULT_BUDGET = 4_000
 _DEPENDENCY_SHARE = 0.25
 _OUTCOME_SHARE = 0.15
-_MOST_OUTCOMES = 5
+_MAX_OUTCOMES = 5
 _NEAREST = 8
 SERVED_STATUS = "active"
 
@@ -97,7 +97,7 @@ def skill_context(
     add("Cannot be had", needed.missing, 1.0)
     add("Open conflicts", [each.explanation for each in conflicts], 1.0)
     outcomes = [_outcome(use) for use in skills.uses(skill.skill_id, 50) if use.note]
-    add("Earlier outcomes", outcomes[:_MOST_OUTCOMES], _OUTCOME_SHARE)
+    add("Earlier outcomes", outcomes[:_MAX_OUTCOMES], _OUTCOME_SHARE)
     if task:
         near = _relevant(memories(f"{task} {skill.name}", _NEAREST), f"{task} {skill.name}")
         add("What is known", [_hit_line(hit) for hit in near], 1.0)
@@ -134,10 +134,10 @@ def _cut_lines(text: str, budget: int, count: Count) -> tuple[str, bool]:
     return "".join(lines[:low]).rstrip(), True
 
 
-def _section(heading: str, lines: Sequence[str], room: int, count: Count) -> str:
+def _section(heading: str, lines: Sequence[str], tokens_left: int, count: Count) -> str:
     kept: list[str] = []
     for line in lines:
-        if count("\n".join(("\n\n", f"## {heading}", "", *kept, f"- {line}"))) > room:
+        if count("\n".join(("\n\n", f"## {heading}", "", *kept, f"- {line}"))) > tokens_left:
             break
         kept.append(f"- {line}")
     return "\n".join((f"## {heading}", "", *kept)) if kept else ""
@@ -170,7 +170,7 @@ def _outcome(use: SkillUse) -> str:
 
 def served_skills(skills: Skills) -> list[dict[str, Any]]:
     """Return every active skill as ``skills/list`` gives it: name, description, files, hashes."""
-    own = skills.assigned()
+    own = skills.assignments()
     versions = skills.ledger.skills.versions
     return [
         _serve(skills, skill, version)

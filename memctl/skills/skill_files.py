@@ -34,8 +34,8 @@ MAX_FOLDER_BYTES = 20_000_000
 LONGEST_NAME = 120
 LONGEST_DESCRIPTION = 2_000
 _LONGEST_PATH = 300
-_MOST_DEPTH = 8
-_MOST_WORDS = 50
+_MAX_DEPTH = 8
+_MAX_WORDS = 50
 _NO_SKILLS = frozenset(("readme.md", "license.md", "changelog.md", "contributing.md"))
 _FRONT = re.compile(
     r"\ufeff?---[^\S\n]*\r?\n(.*?)^---[^\S\n]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE
@@ -207,8 +207,8 @@ def _words(value: object) -> tuple[str, ...]:
     """Return a list of words, given as a list or with commas."""
     items = value if isinstance(value, list) else value.split(",") if isinstance(value, str) else ()
     words = [one_line(item) for item in items if isinstance(item, str)]
-    if len(words) > _MOST_WORDS:
-        raise UsageError(f"a list in it has more than {_MOST_WORDS} entries", "leave some out")
+    if len(words) > _MAX_WORDS:
+        raise UsageError(f"a list in it has more than {_MAX_WORDS} entries", "leave some out")
     return tuple(dict.fromkeys(word for word in words if word))
 
 
@@ -312,7 +312,7 @@ def _below(folder: Path, depth: int, clean: Clean) -> Iterator[FoundSkill]:
         if entry.name.startswith(".") or entry.is_symlink():
             continue
         if entry.is_dir(follow_symlinks=False):
-            if depth < _MOST_DEPTH:
+            if depth < _MAX_DEPTH:
                 yield from _below(Path(entry.path), depth + 1, clean)
         elif depth == 0 and _is_plain_skill(entry.name.lower()):
             yield _read(Path(entry.path), None, clean)
@@ -369,9 +369,9 @@ def checked_skill_text(data: bytes) -> str:
     return text
 
 
-def _read_bounded(path: Path, most: int) -> bytes:
+def _read_bounded(path: Path, limit: int) -> bytes:
     with open_regular(path) as file:
-        return file.read(most + 1)
+        return file.read(limit + 1)
 
 
 def _attached_files(
@@ -418,7 +418,7 @@ def _files_below(folder: Path, depth: int, left_out: list[str]) -> Iterator[Path
         elif entry.is_dir(follow_symlinks=False):
             if entry.name in (".git", "__pycache__", "node_modules"):
                 continue
-            if depth < _MOST_DEPTH:
+            if depth < _MAX_DEPTH:
                 yield from _files_below(Path(entry.path), depth + 1, left_out)
             else:
                 left_out.append(f"{display_path(entry.name)}: it is too deep")

@@ -39,16 +39,16 @@ from memctl.store.ledger.skill_repositories import Skill, SkillProposal, SkillRe
 
 EXPIRES_AFTER = timedelta(days=14)
 NEAREST = 5
-LEAST_NOTES = 3
+MIN_NOTES = 3
 """With this many notes of uses, a version is worth proposing."""
-_MOST_NOTES = 20
+_MAX_NOTES = 20
 _FREQUENT_WORDS = 6
 _LONGEST_TOPIC = 500
-_ALIKE = 0.6
+_SIMILAR_RELEVANCE = 0.6
 """Relevance from which a skill that is there makes another one less needed."""
 _NEAR = 0.4
 """Relevance from which a draft names a skill that is there."""
-_MOST_STATEMENTS = 12
+_MAX_STATEMENTS = 12
 _LONGEST_NAME = 120
 _LONGEST_STATEMENT = 300
 _OPEN: tuple[ProposalStatus, ...] = ("draft", "submitted", "under_review", "approved")
@@ -70,7 +70,7 @@ Nearest = Callable[[str, int], Sequence[Hit]]
 """Returns the passages that are nearest to a topic, and open to everybody who may read here."""
 
 
-class SkillMade(Struct, frozen=True):
+class CreatedSkill(Struct, frozen=True):
     """A skill that was made of a proposal."""
 
     proposal_id: str
@@ -159,7 +159,7 @@ class SkillProposals:
         summary = one_line(clean(description)) or _description(task, known)
         inferred, fit = infer_category(named, f"{asked} {summary}")
         confidence = 0.2 + 0.1 * len(hits) + (0.3 if category else 0.3 * fit)
-        if alike and alike[0].relevance >= _ALIKE:
+        if alike and alike[0].relevance >= _SIMILAR_RELEVANCE:
             confidence /= 2
         needed = stored_requirements(requires)
         made = SkillProposal(
@@ -218,24 +218,24 @@ class SkillProposals:
             UsageError: Several begin so.
         """
         found = self._stored.proposals.select("substr(proposal_id, 1, length(?1)) = ?1", id_)
-        found = [each for each in found if self._is_seen(each)]
+        found = [each for each in found if self._is_visible(each)]
         if not found or not id_:
             raise NotFoundError(
                 f"there is no proposal {id_[:40]!r}", "memctl skill proposals lists them"
             )
         if len(found) > 1:
             raise UsageError(f"{len(found)} proposals begin with {id_!r}", "give more of the id")
-        return self._as_of_now(found[0])
+        return self._with_expiry(found[0])
 
     def list(self, status: ProposalStatus | None = None) -> Sequence[SkillProposal]:
         """Return proposals, the latest first, all or those in one status."""
-        found = (self._as_of_now(e) for e in self._stored.proposals.all() if self._is_seen(e))
+        found = (self._with_expiry(e) for e in self._stored.proposals.all() if self._is_visible(e))
         return [each for each in found if status in (None, each.status)]
 
-    def _is_seen(self, proposal: SkillProposal) -> bool:
+    def _is_visible(self, proposal: SkillProposal) -> bool:
         return self._skills.user is None or proposal.user_id in (None, self._skills.user)
 
-    def _as_of_now(self, proposal: SkillProposal) -> SkillProposal:
+    def _with_expiry(self, proposal: SkillProposal) -> SkillProposal:
         """Return a proposal as expired where it is overdue, though no job has said so yet."""
         is_over = proposal.expires_at <= self._skills.clock() and proposal.status in _UNREVIEWED
         return replace(proposal, status="expired") if is_over else proposal
@@ -339,7 +339,7 @@ class SkillProposals:
         self._stored.proposals.save(*(replace(e, status="expired", updated_at=now) for e in due))
         return len(due)
 
-    def create(self, id_: str, content: str = "") -> SkillMade:
+    def create(self, id_: str, content: str = "") -> CreatedSkill:
         """Make the skill of an approved proposal, active, with its first version.
 
         Args:
@@ -372,7 +372,7 @@ class SkillProposals:
             made = replace(self.find(id_), skill_id=skill.skill_id)
             self._stored.proposals.save(made)
         missing = self._skills.dependencies(skill).missing
-        return SkillMade(
+        return CreatedSkill(
             proposal.proposal_id, skill.skill_id, skill.slug, 1, skill.requires, missing
         )
 
@@ -411,8 +411,8 @@ class SkillProposals:
             for use in reversed(self._stored.uses.of(skill.skill_id))
             if use.note.strip() and use.at > since and use.user_id in (None, self._skills.user)
         )
-        kept = tuple(notes)[-_MOST_NOTES:]
-        if len(kept) < LEAST_NOTES:
+        kept = tuple(notes)[-_MAX_NOTES:]
+        if len(kept) < MIN_NOTES:
             return None
         if dry_run:
             return LearnedVersion(skill.skill_id, skill.slug, None, kept)
@@ -429,14 +429,14 @@ class SkillProposals:
 
 
 def _require_status(
-    found: SkillProposal, allowed: Sequence[ProposalStatus], wanted: ProposalStatus
+    proposal: SkillProposal, allowed: Sequence[ProposalStatus], status: ProposalStatus
 ) -> None:
     """Refuse to move a proposal on that is not where it would have to be."""
-    if found.status not in allowed:
+    if proposal.status not in allowed:
         raise UsageError(
-            f"proposal {found.proposal_id} is {found.status.replace('_', ' ')}",
+            f"proposal {proposal.proposal_id} is {proposal.status.replace('_', ' ')}",
             f"only one that is {' or '.join(allowed).replace('_', ' ')} becomes"
-            f" {wanted.replace('_', ' ')}",
+            f" {status.replace('_', ' ')}",
         )
 
 
@@ -485,7 +485,7 @@ def _statements(hits: Iterable[Hit], topic: str) -> list[_Statement]:
             if shared or said.is_step or follows_step:
                 found.setdefault(sentence.casefold(), said)
             follows_step = said.is_step
-    return list(found.values())[:_MOST_STATEMENTS]
+    return list(found.values())[:_MAX_STATEMENTS]
 
 
 def _task(topic: str) -> str:

@@ -184,7 +184,7 @@ class Skills:
     def _add(
         self, draft: SkillDraft, change_type: ChangeType, notes: str, *, dry_run: bool
     ) -> SkillImport:
-        known = self._known_as(draft.name)
+        known = self._find_by_file_name(draft.name)
         is_person = self.agent is None
         if not known:
             skill = self.new_skill(draft, "active" if is_person else "draft")
@@ -201,7 +201,7 @@ class Skills:
                 self._activate(skill, number, draft)
         return _import_result(draft, "version", skill, number, is_active=is_person)
 
-    def _known_as(self, name: str) -> Sequence[Skill]:
+    def _find_by_file_name(self, name: str) -> Sequence[Skill]:
         """Return the skill whose file has a name, or has got it by a repair."""
         return sorted(self._stored.find_by_name(name), key=lambda each: each.declared_name != name)
 
@@ -313,7 +313,7 @@ class Skills:
         status: SkillStatus | None = None,
         agent: str | None = None,
     ) -> Sequence[SkillView]:
-        """Return skills by slug, those that are archived only where their status is asked for.
+        """Return skills by slug; archived ones only if that status is asked for.
 
         Args:
             category: Only of this one.
@@ -391,7 +391,7 @@ class Skills:
         """
         if not text.strip():
             raise UsageError("the description is empty", "say what is to be done")
-        own = self.assigned()
+        own = self.assignments()
         skills = [
             skill
             for skill in self._stored.select("category = coalesce(?, category)", category)
@@ -401,7 +401,7 @@ class Skills:
             return []
         return self.matcher.rank(text, skills, self.views(skills), limit, own)
 
-    def assigned(self) -> Mapping[str, bool]:
+    def assignments(self) -> Mapping[str, bool]:
         """Return the skills that the agent that asks has, and whether each is enabled for it."""
         if self.agent is None:
             return {}
@@ -766,8 +766,8 @@ def _describe(skill: Skill, draft: SkillDraft, now: datetime) -> Skill:
     )
 
 
-def _failure(found: FoundSkill) -> SkillImport:
-    return SkillImport(found.source, "failed", reason=found.problem, hint=found.hint)
+def _failure(skill: FoundSkill) -> SkillImport:
+    return SkillImport(skill.source, "failed", reason=skill.problem, hint=skill.hint)
 
 
 def _import_result(

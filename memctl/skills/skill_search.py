@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from memctl.store.ledger.ledger import Ledger
 
 _NAME_WEIGHT = 2.0
-_LEAST_RELEVANCE = 0.15
+_MIN_RELEVANCE = 0.15
 _HEALTH_SHARE = 0.3
 """How much of a skill's rank its health decides."""
 
@@ -49,7 +49,7 @@ class SkillMatcher:
         skills: Sequence[Skill],
         views: Sequence[SkillView],
         limit: int,
-        assigned: Mapping[str, bool],
+        assignments: Mapping[str, bool],
     ) -> Sequence[SkillHit]:
         """Return the skills that fit a text, the best and healthiest first.
 
@@ -58,14 +58,14 @@ class SkillMatcher:
             skills: Among which.
             views: The same ones as they are shown.
             limit: At most this many.
-            assigned: The ids of those that the agent that asks has.
+            assignments: The ids of those that the agent that asks has.
         """
         meaning = self._meaning(text, skills)
         words = _word_scores(text, skills)
         found = []
         for view, near, said in zip(views, meaning, words, strict=True):
             relevance = 0.5 * max(0.0, near) + 0.5 * said
-            if relevance >= _LEAST_RELEVANCE:
+            if relevance >= _MIN_RELEVANCE:
                 score = relevance * (1 - _HEALTH_SHARE + _HEALTH_SHARE * view.health)
                 found.append((score, relevance, view))
         found.sort(key=lambda each: (-each[0], each[2].slug, each[2].skill_id))
@@ -82,7 +82,7 @@ class SkillMatcher:
                 status=view.status,
                 version=view.version,
                 health=view.health,
-                is_assigned=view.skill_id in assigned,
+                is_assigned=view.skill_id in assignments,
             )
             for rank, (score, relevance, view) in enumerate(found[:limit], start=1)
         ]

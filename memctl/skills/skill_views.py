@@ -167,13 +167,13 @@ class Evolution(Struct, frozen=True):
 
 
 def skill_views(
-    stored: SkillRepository, skills: Sequence[Skill], now: datetime
+    repository: SkillRepository, skills: Sequence[Skill], now: datetime
 ) -> Sequence[SkillView]:
     """Return skills as listings show them."""
-    versions = by_skill(stored.versions.all())
-    agents = by_skill(stored.agents.all())
-    conflicts = open_conflicts_by_skill(stored.conflicts.open())
-    last = stored.uses.last_at()
+    versions = by_skill(repository.versions.all())
+    agents = by_skill(repository.agents.all())
+    conflicts = open_conflicts_by_skill(repository.conflicts.open())
+    last = repository.uses.last_at()
     views = []
     for skill in skills:
         own = versions.get(skill.skill_id, [])
@@ -208,10 +208,10 @@ def skill_views(
     return views
 
 
-def version_views(stored: SkillRepository, skill_id: str) -> Sequence[VersionView]:
+def version_views(repository: SkillRepository, skill_id: str) -> Sequence[VersionView]:
     """Return the versions of a skill, the oldest first."""
     durations: dict[int, list[float]] = {}
-    for use in stored.uses.of(skill_id):
+    for use in repository.uses.of(skill_id):
         if use.duration is not None:
             durations.setdefault(use.version, []).append(use.duration)
     return [
@@ -230,7 +230,7 @@ def version_views(stored: SkillRepository, skill_id: str) -> Sequence[VersionVie
             created_by=each.created_by,
             sha256=digest(each.content.encode("utf-8")),
         )
-        for each in stored.versions.of(skill_id)
+        for each in repository.versions.of(skill_id)
     ]
 
 
@@ -238,14 +238,14 @@ def _mean(values: Sequence[float]) -> float | None:
     return round(math.fsum(values) / len(values), 3) if values else None
 
 
-def dependencies(skill: Skill, known: Iterable[Skill]) -> Dependencies:
+def dependencies(skill: Skill, skills: Iterable[Skill]) -> Dependencies:
     """Return what a skill requires in the order in which it has to be known.
 
     Args:
         skill: Which skill.
-        known: All skills that there are.
+        skills: All skills that there are.
     """
-    by_slug = skills_by_slug(known)
+    by_slug = skills_by_slug(skills)
     order: dict[str, Skill] = {}
     cycles: dict[frozenset[str], tuple[str, ...]] = {}
     missing: dict[str, None] = {}
@@ -279,9 +279,9 @@ def dependencies(skill: Skill, known: Iterable[Skill]) -> Dependencies:
     return Dependencies(tuple(order.values()), tuple(cycles.values()), tuple(missing))
 
 
-def skill_edges(stored: SkillRepository) -> Sequence[SkillEdge]:
+def skill_edges(repository: SkillRepository) -> Sequence[SkillEdge]:
     """Return how skills are connected with each other and with agents, by their names."""
-    known = stored.all()
+    known = repository.all()
     skills = [each for each in known if each.status != "archived"]
     archived = {each.slug for each in known if each.status == "archived"}
     by_slug, by_id = skills_by_slug(skills), {each.skill_id: each for each in skills}
@@ -298,13 +298,13 @@ def skill_edges(stored: SkillRepository) -> Sequence[SkillEdge]:
         after = by_slug.get(skill.successor)
         if after is not None and after.skill_id != skill.skill_id:
             found.append(SkillEdge(after.name, "improves", skill.name))
-    for conflict in stored.conflicts.open():
+    for conflict in repository.conflicts.open():
         one, other = by_id.get(conflict.skill_id), by_id.get(conflict.other_id)
         if one is not None and other is not None:
             found.append(SkillEdge(one.name, "conflicts_with", other.name))
     found += [
         SkillEdge(by_id[given.skill_id].name, "used_by", given.agent, "agent")
-        for given in stored.agents.select("enabled")
+        for given in repository.agents.select("enabled")
         if given.skill_id in by_id
     ]
     return found
@@ -373,11 +373,11 @@ NEUTRAL_USES = 3
 """Uses, half of them successful, that are assumed before the first."""
 RECENCY_DAYS = 30.0
 """After this many days without use, half of the recency is left."""
-FADING, FADING_DAYS, LEAST_EFFECTIVENESS = 0.9, 30, 0.1
+FADING, FADING_DAYS, MIN_EFFECTIVENESS = 0.9, 30, 0.1
 CLEAR_DIFFERENCE = 0.05
 """A difference that chance gives less often than this counts as one."""
 _DAY = 86_400
-_MOST_CONFLICTS = 8
+_MAX_CONFLICTS = 8
 
 
 def success_share(successes: int, failures: int) -> float:
@@ -389,7 +389,7 @@ def effectiveness(successes: int, failures: int, last_use: datetime, now: dateti
     """Return the share of successes, less a tenth for each 30 days without use; at least 0.1."""
     share = success_share(successes, failures)
     periods = max(0, (now - last_use).days // FADING_DAYS)
-    return min(share, max(LEAST_EFFECTIVENESS, share * math.pow(FADING, periods)))
+    return min(share, max(MIN_EFFECTIVENESS, share * math.pow(FADING, periods)))
 
 
 def health(
@@ -405,11 +405,11 @@ def health(
         now: The present instant.
     """
     days = max(0.0, (now - last_use).total_seconds() / _DAY)
-    weight = min(sum(SEVERITY_WEIGHTS[each] for each in severities), _MOST_CONFLICTS)
+    weight = min(sum(SEVERITY_WEIGHTS[each] for each in severities), _MAX_CONFLICTS)
     return (
         0.5 * success_share(successes, failures)
         + 0.3 * math.pow(0.5, days / RECENCY_DAYS)
-        + 0.2 * (1 - weight / _MOST_CONFLICTS)
+        + 0.2 * (1 - weight / _MAX_CONFLICTS)
     )
 
 
@@ -426,24 +426,26 @@ def chance_of_difference(one: tuple[int, int], other: tuple[int, int]) -> float:
         other: Those of another.
     """
     (a, b), (c, d) = one, other
-    successes, total, drawn = a + c, a + b + c + d, a + b
-    if not drawn or drawn == total:
+    successes, total, count = a + c, a + b + c + d, a + b
+    if not count or count == total:
         return 1.0
-    logs = [_log_ways(successes, k, total, drawn) for k in _possible(successes, total, drawn)]
-    seen = _log_ways(successes, a, total, drawn) + 1e-9
+    logs = [
+        _log_ways(successes, k, total, count) for k in _possible_counts(successes, total, count)
+    ]
+    seen = _log_ways(successes, a, total, count) + 1e-9
     return min(1.0, math.fsum(math.exp(each) for each in logs if each <= seen))
 
 
-def _possible(successes: int, total: int, drawn: int) -> range:
-    return range(max(0, drawn - (total - successes)), min(drawn, successes) + 1)
+def _possible_counts(successes: int, total: int, count: int) -> range:
+    return range(max(0, count - (total - successes)), min(count, successes) + 1)
 
 
-def _log_ways(successes: int, k: int, total: int, drawn: int) -> float:
+def _log_ways(successes: int, k: int, total: int, count: int) -> float:
     """The logarithm of the hypergeometric probability of k successes."""
     return (
         _log_choose(successes, k)
-        + _log_choose(total - successes, drawn - k)
-        - _log_choose(total, drawn)
+        + _log_choose(total - successes, count - k)
+        - _log_choose(total, count)
     )
 
 

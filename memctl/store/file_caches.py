@@ -1,7 +1,7 @@
-"""What was worked out from the tables as they are at HEAD, kept for the next process.
+"""Results computed from the tables at HEAD, cached on disk for the next process.
 
-It can always be made again, so whatever is torn or cannot be read counts as not there, and a disk
-that cannot be written to is no error.
+They can always be computed again, so a torn or unreadable file counts as missing, and a disk that
+cannot be written to is no error.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class WriteLock:
 
     def is_held(self) -> bool:
         """Return whether the lock is held now; the kernel says so, not the signature."""
-        return is_locked(self._path, out_of_reach=False)
+        return is_locked(self._path, if_unreadable=False)
 
     def holder(self) -> Holder | None:
         """Return who signed last; None if there is no readable signature."""
@@ -111,7 +111,7 @@ class WriteLock:
 
 def is_watched(layout: Layout) -> bool:
     """Return whether a daemon, perhaps another user's, holds the watch lock of a knowledge base."""
-    return is_locked(layout.watch_lock, out_of_reach=True)
+    return is_locked(layout.watch_lock, if_unreadable=True)
 
 
 # --- leases of readers ----------------------------------------------------------------------------
@@ -188,15 +188,15 @@ class _Lease:
             os.close(descriptor)
             temporary.unlink(missing_ok=True)
             raise
-        self._let_go_of_former(descriptor)
+        self._release_former(descriptor)
 
     def give_up(self) -> None:
         """Remove it."""
         with suppress(OSError):  # a read-only mount refuses even what is not there
             self.path.unlink()
-        self._let_go_of_former(None)
+        self._release_former(None)
 
-    def _let_go_of_former(self, descriptor: int | None) -> None:
+    def _release_former(self, descriptor: int | None) -> None:
         former, self._descriptor = self._descriptor, descriptor
         if former is not None:
             os.close(former)
@@ -206,7 +206,7 @@ def _versions_in(path: Path) -> list[Versions]:
     """Return what a lease holds; remove it when its process is gone."""
     try:
         with path.open("rb") as file:
-            if _is_over(file.fileno()):
+            if _has_owner_gone(file.fileno()):
                 # One that its living process has just replaced is another file by now.
                 if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                     path.unlink()
@@ -217,7 +217,7 @@ def _versions_in(path: Path) -> list[Versions]:
         return []
 
 
-def _is_over(descriptor: int) -> bool:
+def _has_owner_gone(descriptor: int) -> bool:
     """Return whether the process that had locked a file is gone."""
     if sys.platform == "win32":
         return time.time() - os.fstat(descriptor).st_mtime > LONGEST_SECONDS

@@ -52,7 +52,7 @@ class Trust(Struct, frozen=True):
     blocked: Set[str] = frozenset()
     """Documents that earlier versions have with words that were forgotten since."""
 
-    def still_counts(self, batch: pa.RecordBatch) -> pa.Array:
+    def is_current(self, batch: pa.RecordBatch) -> pa.Array:
         """Return for rows of an earlier version whether they, and their words, still count."""
         stays = pc.invert(pc.is_in(batch["id"], pa.array(sorted(self.deleted), pa.string())))
         own = "document_id" if "document_id" in batch.schema.names else "id"
@@ -64,10 +64,10 @@ class Trust(Struct, frozen=True):
 
     def belongs(self, batch: pa.RecordBatch) -> pa.Array:
         """Return for rows from anywhere whether they belong to what counts."""
-        return pc.and_(self.is_known(batch), self.still_counts(batch))
+        return pc.and_(self.is_known(batch), self.is_current(batch))
 
 
-class Rescued(Struct, frozen=True):
+class RescuedTable(Struct, frozen=True):
     """A table that was written anew, and where its rows came from."""
 
     dataset: LanceDataset
@@ -93,7 +93,7 @@ def rescue(
     names_all: bool,
     columns: pa.Schema | None,
     trust: Trust,
-) -> Rescued | None:
+) -> RescuedTable | None:
     """Write a table anew; None where there is nothing to learn its columns from.
 
     Args:
@@ -112,8 +112,8 @@ def rescue(
         return None
     expected = int(dataset.count_rows()) if dataset is not None else 0
     named, left = _of_unreadable(datasets, table, dataset) if dataset is not None else ([], [])
-    gathered = _Gathered(datasets, table, schema, dataset)
-    kept = gathered.add_all(_batch_pieces(dataset), None if names_all else trust.still_counts)
+    gathered = _RowCollector(datasets, table, schema, dataset)
+    kept = gathered.add_all(_batch_pieces(dataset), None if names_all else trust.is_current)
     earlier = 0
     for parts in (*_earlier_files(datasets, table, dataset), left):
         if kept + earlier >= expected:
@@ -124,10 +124,10 @@ def rescue(
     create_indexes(table, gathered.dataset)
     missing = tuple(row for row in named if not gathered.has(row.id))
     lost = max(expected - kept - earlier, len(missing)) if names_all else len(missing)
-    return Rescued(gathered.dataset, kept, earlier, found, lost, missing, undone)
+    return RescuedTable(gathered.dataset, kept, earlier, found, lost, missing, undone)
 
 
-class _Gathered:
+class _RowCollector:
     """Rows on their way into a table that is written anew, each id once."""
 
     def __init__(
@@ -148,20 +148,20 @@ class _Gathered:
         )
 
     def has(self, id_: str) -> bool:
-        """Return whether a row of that id is there by now."""
+        """Return whether a row with that id has been added."""
         return hash(id_) in self._seen
 
     def add_all(
-        self, parts: Iterable[Iterator[pa.RecordBatch]], believed: Believed | None = None
+        self, parts: Iterable[Iterator[pa.RecordBatch]], trust: Believed | None = None
     ) -> int:
         """Add the rows of some files, as far as each can be read; return how many are new."""
-        return sum(self._add(part, believed) for part in parts)
+        return sum(self._add(part, trust) for part in parts)
 
-    def _add(self, part: Iterator[pa.RecordBatch], believed: Believed | None) -> int:
+    def _add(self, part: Iterator[pa.RecordBatch], trust: Believed | None) -> int:
         # Read to its end first: lance 13 stalls when it writes from a stream that reads from it.
         batches = [
-            self._drop_seen(batch if believed is None else batch.filter(believed(batch)))
-            for each in _until_unreadable(part)
+            self._drop_seen(batch if trust is None else batch.filter(trust(batch)))
+            for each in _readable_batches(part)
             for batch in self._fit_columns(each)
         ]
         rows = sum(int(batch.num_rows) for batch in batches)
@@ -190,7 +190,7 @@ class _Gathered:
         return batch.filter(pa.array(new, pa.bool_()))
 
 
-def _until_unreadable(part: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _readable_batches(part: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     try:
         for batch in part:
             yield from _valid_rows(batch)
@@ -229,11 +229,11 @@ def _of_unreadable(
 ) -> tuple[list[LostRow], list[Iterator[pa.RecordBatch]]]:
     """Return which rows stood in files that cannot be read, and what is left of any of them."""
     lost = [each for each in dataset.get_fragments() if not can_be_read(dataset, each)]
-    left = [part for each in lost for part in _left_of(datasets, table, dataset, each)]
+    left = [part for each in lost for part in _remaining_rows(datasets, table, dataset, each)]
     return named_rows(datasets, table, dataset, lost), left
 
 
-def _left_of(
+def _remaining_rows(
     datasets: Datasets, table: TableName, dataset: LanceDataset, fragment: LanceFragment
 ) -> Iterator[Iterator[pa.RecordBatch]]:
     """Yield what is left of rows that stand in several files, as after an update of some columns.
@@ -270,9 +270,9 @@ def _loose_files(datasets: Datasets, table: TableName) -> list[str]:
 def _undone_rows(dataset: LanceDataset, loose: Iterable[str], trust: Trust) -> Iterator[LostRow]:
     """Yield the rows that files which no version names have otherwise, in any of their columns."""
     for uri in loose:
-        for batch in _until_unreadable(read_file(uri)):
+        for batch in _readable_batches(read_file(uri)):
             if {"id"} <= set(batch.schema.names) <= set(dataset.schema.names):
-                yield from _differing_rows(dataset, batch.filter(trust.still_counts(batch)))
+                yield from _differing_rows(dataset, batch.filter(trust.is_current(batch)))
 
 
 def _differing_rows(dataset: LanceDataset, batch: pa.RecordBatch) -> Iterator[LostRow]:
@@ -287,7 +287,7 @@ def _differing_rows(dataset: LanceDataset, batch: pa.RecordBatch) -> Iterator[Lo
 def _schema_in(uris: Iterable[str]) -> pa.Schema | None:
     """Return the columns of the first file that has rows of whole memories or documents."""
     for uri in uris:
-        schema = next((batch.schema for batch in _until_unreadable(read_file(uri))), None)
+        schema = next((batch.schema for batch in _readable_batches(read_file(uri))), None)
         if schema is not None and "id" in schema.names:
             return schema
     return None

@@ -65,7 +65,7 @@ class NamedSnapshot(Struct, frozen=True):
     """Why it cannot be restored; empty where it can."""
 
 
-class Restored(Struct, frozen=True):
+class RestoreResult(Struct, frozen=True):
     """The result of restoring a snapshot."""
 
     name: str
@@ -80,7 +80,7 @@ class Restored(Struct, frozen=True):
     """Documents that stay as they are now, because words of them have been forgotten since."""
 
 
-class LeftOut(Struct, frozen=True):
+class ForgottenSince(Struct, frozen=True):
     """What has been forgotten since a snapshot was made, and does not come back with it."""
 
     documents: int = 0
@@ -88,7 +88,7 @@ class LeftOut(Struct, frozen=True):
     redacted: tuple[str, ...] = ()
 
 
-LeavesOut = Callable[[Transaction, Snapshot, SnapshotEntry], LeftOut]
+LeavesOut = Callable[[Transaction, Snapshot, SnapshotEntry], ForgottenSince]
 """Gets a transaction in which a snapshot is restored, the state before, and what is noted of the
 snapshot; takes out what was forgotten since."""
 
@@ -163,7 +163,7 @@ class Snapshots:
             return self._store.prune(wait=0).bytes
         return 0
 
-    def restore(self, name: str, leave_out: LeavesOut, wait: Wait = AS_SET) -> Restored:
+    def restore(self, name: str, leave_out: LeavesOut, wait: Wait = AS_SET) -> RestoreResult:
         """Restore a snapshot as a commit of its own; the present state gets a name first.
 
         Args:
@@ -199,7 +199,7 @@ class Snapshots:
             transaction.ledger(give_back)
         self._store.switch_embedder()
         self._tag(saved, before)
-        return Restored(
+        return RestoreResult(
             name, saved, *counts, left_out.documents, left_out.memories, left_out.redacted
         )
 
@@ -302,14 +302,14 @@ class Snapshots:
         }
 
 
-def _require_none(lost: Sequence[str], name: str) -> None:
+def _require_none(ids: Sequence[str], name: str) -> None:
     """Refuse a snapshot that has lost files.
 
     Raises:
         DamagedError: Some are.
     """
-    if lost:
+    if ids:
         raise DamagedError(
-            f"{len(lost)} files of the snapshot {name!r} are missing or damaged, {lost[0]} first",
+            f"{len(ids)} files of the snapshot {name!r} are missing or damaged, {ids[0]} first",
             "nothing has been changed; memctl snapshot list shows the others",
         )

@@ -155,7 +155,7 @@ def capped_process_memory(extra_bytes: int) -> Iterator[None]:
 # --- what DuckDB sees ----------------------------------------------------------------------------
 
 
-class _Scan:
+class _WidenedScanner:
     """The scanner that DuckDB reads: a stream of batches, float16 widened to float32."""
 
     def __init__(self, scanner: Any) -> None:
@@ -168,7 +168,7 @@ class _Scan:
         return reader if schema == reader.schema else reader.cast(schema)
 
 
-class _Wide(pyarrow.dataset.Dataset):  # type: ignore[misc]
+class _WidenedDataset(pyarrow.dataset.Dataset):  # type: ignore[misc]
     """A Lance dataset whose float16 vectors look like float32: DuckDB 2.0 refuses float16.
 
     It must be a ``pyarrow.dataset.Dataset`` for DuckDB to hand projections and filters down.
@@ -186,11 +186,11 @@ class _Wide(pyarrow.dataset.Dataset):  # type: ignore[misc]
 
     def scanner(
         self, columns: list[str] | None = None, filter: Any = None, **options: Any
-    ) -> _Scan:
+    ) -> _WidenedScanner:
         """Return a scan of some columns of the rows for which a filter holds."""
         if self._within is not None:
             filter = self._within if filter is None else self._within & filter
-        return _Scan(
+        return _WidenedScanner(
             self._dataset.scanner(
                 columns=columns, filter=filter, batch_size_bytes=_BATCH_BYTES, **options
             )
@@ -216,7 +216,7 @@ def _register(
     sources: dict[str, dict[str, Any]] = {}
     for kb, snapshot in snapshots.items():
         for table in TABLES:
-            sources.setdefault(table, {})[kb] = _Wide(
+            sources.setdefault(table, {})[kb] = _WidenedDataset(
                 snapshot.dataset(table), scope.of(snapshot, table)
             )
     for kb, extra in ledgers.items():
@@ -363,9 +363,9 @@ class _Guard:
                 hint = f"tables: {', '.join(self._tables)}"
             raise UsageError(message, hint) from error
 
-    def _suggestion(self, found: re.Match[str]) -> str:
+    def _suggestion(self, match: re.Match[str]) -> str:
         """Return the table that DuckDB suggests, unless it is one of DuckDB's own."""
-        return found[0] if found[1] in self._tables else ""
+        return match[0] if match[1] in self._tables else ""
 
 
 def _one_line(error: BaseException) -> str:
@@ -447,8 +447,8 @@ class NamespaceScope:
         if tables["accesses"].num_rows:
             tables["accesses"] = self._accesses_within(snapshot, tables["accesses"])
         if self._names:
-            tables["queries"] = self._asked_within(tables["queries"])
-            tables["audit"] = self._changed_by_reader(tables["audit"])
+            tables["queries"] = self._scoped_questions(tables["queries"])
+            tables["audit"] = self._own_audit_entries(tables["audit"])
         if not tables["files"].num_rows + tables["events"].num_rows:
             return tables
         ids = snapshot.scan("documents", self._within, ["id"])["id"].to_pylist()
@@ -461,14 +461,14 @@ class NamespaceScope:
             "events": events.filter(pc.invert(is_of_file)),
         }
 
-    def _asked_within(self, queries: pa.Table) -> pa.Table:
+    def _scoped_questions(self, queries: pa.Table) -> pa.Table:
         """Return the questions that were limited to some of the namespaces, of no other user."""
         limits = [json.loads(text or "{}") for text in queries["filters"].to_pylist()]
         asked = [each.get("namespaces") for each in limits]
         within = [bool(each) and set(each) <= set(self._names) for each in asked]
-        return self._of_no_other(queries.filter(pa.array(within, pa.bool_())))
+        return self._without_other_users(queries.filter(pa.array(within, pa.bool_())))
 
-    def _changed_by_reader(self, audit: pa.Table) -> pa.Table:
+    def _own_audit_entries(self, audit: pa.Table) -> pa.Table:
         """Return the entries of the user who reads, as ``memctl audit`` lists them."""
         if not self._user:
             return audit.slice(0, 0)
@@ -478,9 +478,9 @@ class NamespaceScope:
         """Return the accesses to memories that are meant; by no other, where some are named."""
         ids = snapshot.scan("memories", self._within, ["id"])["id"]
         within = accesses.filter(pc.is_in(accesses["memory_id"], ids.combine_chunks()))
-        return self._of_no_other(within) if self._names else within
+        return self._without_other_users(within) if self._names else within
 
-    def _of_no_other(self, rows: pa.Table) -> pa.Table:
+    def _without_other_users(self, rows: pa.Table) -> pa.Table:
         """Return the rows that are of no user but the one who reads."""
         asking = (self._user, None)
         own = [not self._user or user in asking for user in rows["user_id"].to_pylist()]
@@ -637,10 +637,10 @@ _KINDS: Mapping[Any, _Column] = {
 }  # fmt: skip
 
 
-def _content_columns(declared: ContentTable) -> dict[str, _Column]:
+def _content_columns(table: ContentTable) -> dict[str, _Column]:
     """Return the columns of a table of content; objects and lists are text in JSON."""
     columns: dict[str, _Column] = {}
-    for name, hint in get_type_hints(declared.table.record).items():
+    for name, hint in get_type_hints(table.table.record).items():
         kinds = [kind for kind in get_args(hint) if kind is not NoneType] or [hint]
         column = "at AS occurred_at" if name == "at" else name
         columns[column] = _KINDS.get(kinds[0], _STRING) if len(kinds) == 1 else _STRING
@@ -655,13 +655,13 @@ LEDGER_TABLES = tuple(_ALL_COLUMNS)
 
 
 def ledger_tables(
-    ledger: Ledger, wanted: Container[str], now: datetime | None = None
+    ledger: Ledger, names: Container[str], now: datetime | None = None
 ) -> dict[str, pa.Table]:
     """Return the ledger's tables as Arrow tables, without rows that have expired.
 
     Args:
         ledger: The ledger.
-        wanted: Names of the tables to read, or text that names them; the others come without rows.
+        names: Names of the tables to read, or text that names them; the others come without rows.
         now: What has expired by then is left out; by default nothing is.
 
     Raises:
@@ -669,7 +669,7 @@ def ledger_tables(
     """
     return {
         name: _ledger_table(
-            _ledger_rows(ledger, table, columns, now) if name in wanted else [], columns
+            _ledger_rows(ledger, table, columns, now) if name in names else [], columns
         )
         for name, (table, columns) in _ALL_COLUMNS.items()
     }

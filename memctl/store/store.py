@@ -29,8 +29,8 @@ from memctl.store.tables.snapshot import Snapshot
 from memctl.store.tables.transaction import Transaction, create_empty_table, migrate
 from memctl.store.tables.upkeep import (
     VECTOR_ROWS,
-    Pruned,
-    Purged,
+    PruneResult,
+    PurgeResult,
     UpkeepReport,
     improve,
     prune,
@@ -157,7 +157,7 @@ class Store:
         return cls(folder, ledger, int(dimension), clock, wait)
 
     def close(self) -> None:
-        """Let go of every file."""
+        """Close every file."""
         self._leases.close()
         self._datasets.renew()
         self.ledger.close()
@@ -387,7 +387,7 @@ class Store:
             after=transaction.versions,
         )
 
-    def prune(self, wait: Wait = AS_SET) -> Pruned:
+    def prune(self, wait: Wait = AS_SET) -> PruneResult:
         """Remove every version that has no name and no reader.
 
         Raises:
@@ -396,11 +396,11 @@ class Store:
         with self._hold_lock(wait):
             return self._prune_versions(force=True)
 
-    def _prune_versions(self, *, force: bool) -> Pruned:
+    def _prune_versions(self, *, force: bool) -> PruneResult:
         now = self._clock()
         return prune(self._datasets, self.ledger, self._leases.held_versions(), now, force=force)
 
-    def purge(self, wait: float | None = 30.0) -> Purged:
+    def purge(self, wait: float | None = 30.0) -> PurgeResult:
         """Remove from the tables' files what is in no row any more.
 
         Only a version that has a name or a reader stays.  A reader that cannot write its lease, as

@@ -23,7 +23,7 @@ from memctl.schema.migrations import FIRST_VERSION, require_known, tables_at, ve
 from memctl.schema.table_names import TABLES, TableName
 from memctl.store.ledger.ledger import HEAD, Ledger
 from memctl.store.locks import WriteLock
-from memctl.store.rescue import Believed, Rescued, Trust, rescue
+from memctl.store.rescue import Believed, RescuedTable, Trust, rescue
 from memctl.store.store import (
     DIMENSION,
     EMBEDDER,
@@ -57,11 +57,11 @@ if TYPE_CHECKING:
     from lance import LanceDataset
 
 
-_WITNESSES: dict[TableName, tuple[TableName, str, str]] = {}
+_RELATED_TABLE: dict[TableName, tuple[TableName, str, str]] = {}
 for _table in DECLARATIONS.values():
     for _owner in (each for each in _table.references if each.is_owner):
-        _WITNESSES[_table.name] = (_owner.to[0], "id", _owner.column)
-        _WITNESSES[_owner.to[0]] = (_table.name, _owner.column, "id")
+        _RELATED_TABLE[_table.name] = (_owner.to[0], "id", _owner.column)
+        _RELATED_TABLE[_owner.to[0]] = (_table.name, _owner.column, "id")
 """What knows of the rows of a table: another one, by which column, and by which of its own."""
 FILES_UNKNOWN = "files_unknown"
 """Set in a ledger that was made anew until its table of inbox files has been, too."""
@@ -89,7 +89,7 @@ class Loss(Struct, frozen=True):
 
 
 class RepairReport(Struct, frozen=True):
-    """What was done about tables and the ledger, and what they lack by now."""
+    """What was repaired in tables and ledger, and what is still missing."""
 
     verifier: Verifier
     """Has read all files."""
@@ -134,7 +134,7 @@ def repair(folder: Path, clock: Callable[[], datetime]) -> RepairReport:
                     )
             found = {table: _schema(datasets, table, head[table]).names for table in head}
             with ledger.transaction():
-                steps += _went_back(ledger, since)
+                steps += _restore_embedder_name(ledger, since)
                 ledger.set_meta(DIMENSION, str(_dimension(datasets, head["memories"])))
                 if any(step.subject == "memories" for step in steps):
                     ledger.set_meta(VECTOR_ROWS, "0")
@@ -244,10 +244,10 @@ def _without_lost_manifests(
             yield Step(table, f"put the unreadable manifest of version {version} aside")
 
 
-def _newest_version(datasets: Datasets, table: TableName, most: int | None) -> int | None:
+def _newest_version(datasets: Datasets, table: TableName, limit: int | None) -> int | None:
     """Return the newest version that can be opened, up to one; None where none can."""
     for version in versions_on_disk(datasets, table):
-        if (most is not None and version > most) or not can_be_opened(datasets, table, version):
+        if (limit is not None and version > limit) or not can_be_opened(datasets, table, version):
             continue
         # A change of the embedder drops the vectors in one version and adds others in the next.
         if table != "memories" or VECTOR in datasets.fresh(table, version).schema.names:
@@ -269,7 +269,7 @@ def _rescue_rows(
     columns: pa.Schema | None,
     trust: Trust,
     steps: list[Step],
-) -> Rescued:
+) -> RescuedTable:
     before = 0 if dataset is None else int(dataset.count_rows())
     opened = None if dataset is None else int(dataset.version)
     names_all = opened is not None and version == opened
@@ -318,9 +318,9 @@ def _not_deleted(verifier: Verifier, table: TableName, head: Mapping[TableName, 
         """Believe every row."""
         return batch["id"].is_valid()
 
-    if table not in _WITNESSES:
+    if table not in _RELATED_TABLE:
         return all_are
-    other, named, own = _WITNESSES[table]
+    other, named, own = _RELATED_TABLE[table]
     version = head.get(other)
     if version is None or not _is_readable(verifier, other, version):
         return all_are
@@ -426,7 +426,7 @@ def _repair_tags(ledger: Ledger, datasets: Datasets) -> Iterator[Step]:
             yield Step(table, f"put the unreadable tag {name} aside")
 
 
-def _went_back(ledger: Ledger, version: int | None) -> Iterator[Step]:
+def _restore_embedder_name(ledger: Ledger, version: int | None) -> Iterator[Step]:
     """Name the former embedder again where the memories are those from before the change."""
     former = ledger.meta(FORMER_EMBEDDER)
     if former is None or version is None or version >= int(ledger.meta(EMBEDDER_SINCE) or 0):

@@ -53,8 +53,8 @@ def value_metadata(value: Any) -> dict[str, Any]:
     return {} if isinstance(value, str) else {VALUE: json.dumps(value)}
 
 
-class Written(Struct):
-    """What became of some memories that were to be written."""
+class WriteOutcome(Struct):
+    """The outcome of writing some memories."""
 
     added: list[Memory] = field(default_factory=list)
     replaced: dict[str, str] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class LongTermMemory(Struct, frozen=True):
         wanted: Callable[[], Collection[int]] | None = None,
         finish: Callable[[Collection[int]], None] | None = None,
         job: int | None = None,
-    ) -> Written:
+    ) -> WriteOutcome:
         """Write memories in one commit, the oldest first.
 
         One that has the key of another one of its session, or nearly says the same, becomes its
@@ -162,12 +162,12 @@ class _Current(Struct, frozen=True):
 
 
 class _Plan:
-    """Which memories are written, and which of them take the place of which."""
+    """Which memories are written, and which older ones they replace."""
 
     def __init__(self, current: Sequence[_Current], near: float | None) -> None:
         self._current = {each.memory.id: each for each in current}
         self._near = near
-        self.written = Written()
+        self.written = WriteOutcome()
         self.prepared: list[PreparedMemory] = []
 
     def add(self, draft: PreparedMemory, snapshot: Snapshot) -> None:

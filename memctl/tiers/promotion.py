@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 PROMOTED = "promoted"
 """The method of memories that were short-term entries."""
-BASE_IMPORTANCE, STEP_IMPORTANCE, MOST_IMPORTANCE = 0.5, 0.05, 0.8
-MOST_AT_ONCE = 200
+BASE_IMPORTANCE, STEP_IMPORTANCE, MAX_IMPORTANCE = 0.5, 0.05, 0.8
+MAX_AT_ONCE = 200
 """Entries that become memories in one commit."""
 _TYPES: dict[ShortTermType, str] = {
     "task_context": "",  # plan or fact, as its text says
@@ -172,8 +172,8 @@ class Promoter(Struct, frozen=True):
     ) -> tuple[tuple[PromotedEntry, ...], int]:
         promoted: list[PromotedEntry] = []
         replaced = 0
-        for start in range(0, len(entries), MOST_AT_ONCE):
-            found, ended = self._promote_part(entries[start : start + MOST_AT_ONCE], job)
+        for start in range(0, len(entries), MAX_AT_ONCE):
+            found, ended = self._promote_part(entries[start : start + MAX_AT_ONCE], job)
             promoted += found
             replaced += ended
         return tuple(promoted), replaced
@@ -183,7 +183,7 @@ class Promoter(Struct, frozen=True):
     ) -> tuple[list[PromotedEntry], int]:
         kept: list[ShortTermEntry] = []
 
-        def still_there() -> Collection[int]:
+        def unchanged_entries() -> Collection[int]:
             """Return the entries that were not promoted, removed or rewritten meanwhile."""
             return [place for place, entry in enumerate(entries) if self._is_unchanged(entry)]
 
@@ -195,7 +195,7 @@ class Promoter(Struct, frozen=True):
         written = self.long_term.write(
             [_memory(entry, self.clock()) for entry in entries],
             near=self.near,
-            wanted=still_there,
+            wanted=unchanged_entries,
             finish=finish,
             job=job,
         )
@@ -243,7 +243,7 @@ def _memory(entry: ShortTermEntry, now: datetime) -> Memory:
         source=f"session:{session}",
         external_id=key,
         session_id=session,
-        importance=min(BASE_IMPORTANCE + STEP_IMPORTANCE * more_reads, MOST_IMPORTANCE),
+        importance=min(BASE_IMPORTANCE + STEP_IMPORTANCE * more_reads, MAX_IMPORTANCE),
         method=PROMOTED,
         agent_id=entry.agent if is_of_agent else None,
         source_type=_source_type(entry, is_of_agent=is_of_agent),

@@ -1,4 +1,4 @@
-"""The router: reads a key from whichever tier has it, and writes to the one that is meant.
+"""The router: reads a key from whichever tier has it, and writes to the right one.
 
 Working memory is asked first, then short-term entries, the default pool, and long-term memory.
 """
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 ROUTED = "routed"
 """The method of memories that were written by key."""
 LONG_TERM_IMPORTANCE = 0.7
-MOST_ENTRIES = 1_000
+MAX_ENTRIES = 1_000
 """At most this many short-term entries, the newest, take part in a search."""
 SOON = timedelta(hours=1)
 _SEARCHED: tuple[Tier, ...] = ("long_term", "short_term", "shared")
@@ -198,7 +198,7 @@ class Router:
         """
         chosen, plain, session = self._checked_write(key, value, tier, session_id, ttl, type_)
         if chosen == "working":
-            return of_working(self._working_of(session_id).store(key, value, ttl))
+            return from_working(self._working_of(session_id).store(key, value, ttl))
         if chosen == "short_term":
             entry = self._short_term_of(session_id).write(
                 key, value, type_=type_ or "observation", ttl=ttl
@@ -234,7 +234,7 @@ class Router:
         ttl: float | None,
         type_: ShortTermType | None,
     ) -> tuple[Tier, Any, str | None]:
-        """Return the tier to write to, the value as JSON has it, and the session."""
+        """Return the tier to write to, the value as plain JSON data, and the session."""
         checked_key(key)
         _require_tiers(tier)
         session = checked_name(session_id or self._identity.session, "a session")
@@ -328,7 +328,7 @@ class Router:
             *(self._namespace, self._agent),
             now=self._parts.clock(),
         )
-        newest = sorted(found, key=lambda each: each.written_at, reverse=True)[:MOST_ENTRIES]
+        newest = sorted(found, key=lambda each: each.written_at, reverse=True)[:MAX_ENTRIES]
         for entry in newest:
             if text := text_of(entry.memory_value).strip():
                 yield TierHit(0, "short_term", 0.0, entry.memory_key, text, entry.session_id)
@@ -436,7 +436,7 @@ class Router:
 
     def _read_working(self, key: str, session: str | None) -> TierValue | None:
         found = self._working_of(session).find("value", key)
-        return None if found is None else of_working(found)
+        return None if found is None else from_working(found)
 
     def _read_short_term(self, key: str, session: str | None) -> TierValue | None:
         found = self._short_term_of(session).read(key)
@@ -495,7 +495,7 @@ def _check_ttl(tier: Tier, ttl: float | None) -> None:
             "write to another tier, or leave it out",
         )
     longest = LONGEST_MEMORY if tier == "long_term" else LONGEST_TTL
-    checked_ttl(ttl, ttl, least=0 if tier == "working" else 1, longest=longest)
+    checked_ttl(ttl, ttl, minimum=0 if tier == "working" else 1, longest=longest)
 
 
 def _check_type(tier: Tier, type_: str) -> None:
@@ -504,44 +504,44 @@ def _check_type(tier: Tier, type_: str) -> None:
     require_type(type_)
 
 
-def of_working(found: WorkingValue) -> TierValue:
+def from_working(value: WorkingValue) -> TierValue:
     """Return a value of working memory as what every tier gives."""
     return TierValue(
         "working",
-        found.key,
-        found.value,
-        found.agent,
-        found.session_id,
-        written_at=found.written_at,
-        expires_at=found.expires_at,
+        value.key,
+        value.value,
+        value.agent,
+        value.session_id,
+        written_at=value.written_at,
+        expires_at=value.expires_at,
     )
 
 
-def of_entry(found: ShortTermEntry) -> TierValue:
+def of_entry(entry: ShortTermEntry) -> TierValue:
     """Return a short-term entry as what every tier gives."""
     return TierValue(
         "short_term",
-        found.memory_key,
-        found.memory_value,
-        found.agent,
-        found.session_id,
-        found.memory_type,
-        found.written_at,
-        found.expires_at,
-        found.access_count,
+        entry.memory_key,
+        entry.memory_value,
+        entry.agent,
+        entry.session_id,
+        entry.memory_type,
+        entry.written_at,
+        entry.expires_at,
+        entry.access_count,
     )
 
 
-def _of_memory(found: Memory) -> TierValue:
+def _of_memory(memory: Memory) -> TierValue:
     return TierValue(
         "long_term",
-        found.external_id or "",
-        value_of(found),
-        found.agent_id,
-        found.session_id,
-        found.type,
-        found.valid_from,
-        found.expires_at,
-        found.access_count,
-        found.id,
+        memory.external_id or "",
+        value_of(memory),
+        memory.agent_id,
+        memory.session_id,
+        memory.type,
+        memory.valid_from,
+        memory.expires_at,
+        memory.access_count,
+        memory.id,
     )

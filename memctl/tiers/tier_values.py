@@ -78,21 +78,21 @@ def checked_value(value: object, *, redacts: bool = False) -> tuple[Any, int]:
 
 
 def checked_ttl(
-    ttl: float | None, default: float, *, least: float = 1, longest: timedelta = LONGEST_TTL
+    ttl: float | None, default: float, *, minimum: float = 1, longest: timedelta = LONGEST_TTL
 ) -> float:
     """Return for how many seconds something lasts.
 
     Args:
         ttl: What was asked for; None for the default.
         default: What the settings say.
-        least: The shortest time.
+        minimum: The shortest time.
         longest: The longest time.
 
     Raises:
         UsageError: It is too short, too long, or no number.
     """
     wanted = default if ttl is None else ttl
-    if not math.isfinite(wanted) or wanted < least:
+    if not math.isfinite(wanted) or wanted < minimum:
         raise UsageError(
             f"nothing can be kept for {wanted:g} seconds", "give a time to live of 1 second or more"
         )

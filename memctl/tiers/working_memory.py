@@ -56,9 +56,11 @@ class TierClock:
         set_back: Called with the time at first, and whenever the clock has been set back.
     """
 
-    def __init__(self, clock: Callable[[], datetime], set_back: Callable[[datetime], None]) -> None:
+    def __init__(
+        self, clock: Callable[[], datetime], on_clock_set_back: Callable[[datetime], None]
+    ) -> None:
         self._clock = clock
-        self._set_back = set_back
+        self._set_back = on_clock_set_back
         self._last: datetime | None = None
 
     def __call__(self) -> datetime:
@@ -122,7 +124,7 @@ class WorkingMemory:
         return self.put("value", key, value, ttl)
 
     def retrieve(self, key: str, default: Any = None) -> Any:
-        """Return the value of a key; the default where there is none."""
+        """Return the value of a key, or the default."""
         return self.get("value", key, default)
 
     def exists(self, key: str) -> bool:
@@ -162,7 +164,7 @@ class WorkingMemory:
         self._require_writable()
         _check_shape(place, value)
         plain, size = checked_value(value, redacts=self._redacts)
-        seconds = checked_ttl(ttl, self._ttl, least=0) or None
+        seconds = checked_ttl(ttl, self._ttl, minimum=0) or None
         now = self._now()
         made = WorkingValue(*self._key(place, key), plain, size, now, seconds, end_of(now, seconds))
         self._rows.write([made], durable=False)
@@ -271,7 +273,7 @@ class WorkingMemory:
         self._require_writable()
         name = checked_name(target, "an agent") or ""
         plain, size = checked_value(value, redacts=self._redacts)
-        seconds = checked_ttl(ttl, self._ttl, least=0) or None
+        seconds = checked_ttl(ttl, self._ttl, minimum=0) or None
         now, owner = self._now(), self.owner
         made = SharedValue(
             *(owner.namespace, owner.agent, name, checked_key(key), owner.session),

@@ -148,7 +148,7 @@ def write_missing_pages(context: UpkeepContext) -> Outcome:
 
 
 def _page_id(day: date) -> str:
-    """Return the id of the first page of a day that was written by itself."""
+    """Return the id of the first page of a day that was written automatically."""
     return document_id(DEFAULT_NAMESPACE, "", external_id=f"{DAILY_SUMMARY} {day.isoformat()}")
 
 
@@ -165,15 +165,15 @@ def _midnight(day: date) -> datetime:
     return datetime.combine(day, time()).astimezone(UTC)
 
 
-def _write(base: KnowledgeBase, made: DailySummary) -> DailySummary:
-    name = f"{DAILY_SUMMARY} {made.day.isoformat()}"
-    record = {"id": name, "text": made.text, "title": made.day.isoformat(), "source": name}
+def _write(base: KnowledgeBase, summary: DailySummary) -> DailySummary:
+    name = f"{DAILY_SUMMARY} {summary.day.isoformat()}"
+    record = {"id": name, "text": summary.text, "title": summary.day.isoformat(), "source": name}
     report = base.documents.ingest(jsonl=io.BytesIO(json.dumps(record).encode()))
     found = [each.document_id for each in report.outcomes if each.document_id is not None]
-    return replace(made, document_id=found[0] if found else None)
+    return replace(summary, document_id=found[0] if found else None)
 
 
-class _Links(Struct, frozen=True):
+class _LinkTargets(Struct, frozen=True):
     """What a page can link to."""
 
     names: PageNames
@@ -216,7 +216,7 @@ def _names_of(page: Page) -> Iterator[str]:
     yield from ("/".join(folders[at:]) for at in reversed(range(len(folders))))
 
 
-def _links_in(base: KnowledgeBase, snapshot: Snapshot) -> _Links:
+def _links_in(base: KnowledgeBase, snapshot: Snapshot) -> _LinkTargets:
     config = base.resources.program_config
     where = document_filter(base.resources.readable(Filters()))
     pages = read_pages(base.name, snapshot, where)
@@ -236,7 +236,7 @@ def _links_in(base: KnowledgeBase, snapshot: Snapshot) -> _Links:
         created_at=now,
         ingested_at=now,
     )
-    return _Links(PageNames(pages), {each.id: at for at, each in enumerate(pages)}, page)
+    return _LinkTargets(PageNames(pages), {each.id: at for at, each in enumerate(pages)}, page)
 
 
 class _Sections(Struct, frozen=True, dict=True):
@@ -248,7 +248,7 @@ class _Sections(Struct, frozen=True, dict=True):
     after: datetime
 
     @cached_property
-    def links(self) -> _Links:
+    def links(self) -> _LinkTargets:
         """What the page can link to; a day that brought nothing needs no links."""
         return _links_in(self.base, self.snapshot)
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from memctl.config import Config, CustomJob
     from memctl.knowledge_base import KnowledgeBase
 
-_MOST_SAID = 500
+_MAX_SAID = 500
 """Characters of a command's output that are reported when it fails."""
 
 
@@ -387,7 +387,7 @@ def _run_command(job: CustomJob, context: UpkeepContext) -> Outcome:
             "give it a larger timeout_seconds in [[upkeep.custom]]",
         ) from None
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip()[-_MOST_SAID:]
+        said = done.stderr.decode("utf-8", "replace").strip()[-_MAX_SAID:]
         raise JobFailed(
             f"the command of {job.name!r} ended with exit code {done.returncode}",
             said or "it printed no error",

@@ -78,8 +78,8 @@ class JudgementCounts(Struct, frozen=True):
     @property
     def share(self) -> float | None:
         """The share that was good; None where none was judged."""
-        judged = self.good + self.bad
-        return self.good / judged if judged else None
+        counts = self.good + self.bad
+        return self.good / counts if counts else None
 
 
 NOT_JUDGED = JudgementCounts()
@@ -117,16 +117,16 @@ def query_learnings(
 def _learnings(base: KnowledgeBase, now: datetime, ids: Sequence[str]) -> list[Learning]:
     snapshot, ledger = base.store.snapshot(), base.store.ledger
     known = {each.id: each for each in memory_rows(snapshot.get("memories", ids))}
-    decay, judged = base.resources.services.decay(ids), judgements(ledger)
+    decay, counts = base.resources.services.decay(ids), judgements(ledger)
     return [
-        _learning(base.name, known[id_], decay, judged.get(id_, NOT_JUDGED), now)
+        _learning(base.name, known[id_], decay, counts.get(id_, NOT_JUDGED), now)
         for id_ in ids
         if id_ in known
     ]
 
 
 def _learning(
-    kb: str, memory: Memory, decay: Decay, judged: JudgementCounts, now: datetime
+    kb: str, memory: Memory, decay: Decay, counts: JudgementCounts, now: datetime
 ) -> Learning:
     row = asdict(memory)
     outcome, context = memory.metadata.get("outcome"), memory.metadata.get("context")
@@ -141,12 +141,12 @@ def _learning(
         namespace=memory.namespace,
         agent=memory.agent_id,
         created_at=memory.created_at,
-        quality=quality_of(row, decay, judged, now),
+        quality=quality_of(row, decay, counts, now),
     )
 
 
 def quality_of(
-    row: Mapping[str, Any], decay: Decay, judged: JudgementCounts, now: datetime
+    row: Mapping[str, Any], decay: Decay, counts: JudgementCounts, now: datetime
 ) -> float:
     """Return how good an entry is, from 0 to 1.
 
@@ -156,7 +156,7 @@ def quality_of(
     sources = len(row["source_ids"]) + len(decay.confirmations.get(row["id"], ()))
     parts = {
         "confidence": row["confidence"],
-        "feedback": judged.share,
+        "feedback": counts.share,
         "recency": 0.5 ** (decay.idle_days(row, now) / decay.half_life),
         "sources": min(1.0, (1 + sources) / _MANY_SOURCES),
     }
@@ -260,14 +260,14 @@ def _notes_of_skills(context: UpkeepContext) -> dict[str, list[Statement]]:
     return found
 
 
-def _learn(context: UpkeepContext, noted: Mapping[str, Sequence[Statement]]) -> list[str]:
+def _learn(context: UpkeepContext, statements: Mapping[str, Sequence[Statement]]) -> list[str]:
     """Store what is not known yet, and was not deleted; return the ids of the learnings.
 
     A note that is refused is left out, so that it does not end the job each time.
     """
     store = context.base.store
-    there = store.snapshot().get("memories", list(noted), ["id"])["id"].to_pylist()
-    new = sorted(noted.keys() - {*there} - store.ledger.deletions.ids())
+    there = store.snapshot().get("memories", list(statements), ["id"])["id"].to_pylist()
+    new = sorted(statements.keys() - {*there} - store.ledger.deletions.ids())
     if new and not context.options.dry_run:
 
         def refuse(statement: Statement, error: UsageError) -> None:
@@ -275,7 +275,7 @@ def _learn(context: UpkeepContext, noted: Mapping[str, Sequence[Statement]]) -> 
             _log.warning("a note of %s is not learnt: %s", statement.source, error.message)
 
         editor = context.base.services.editor()
-        return editor.add_all((noted[id_][0] for id_ in new), refuse, job=context.job)
+        return editor.add_all((statements[id_][0] for id_ in new), refuse, job=context.job)
     return new
 
 

@@ -191,10 +191,10 @@ def archive_stale(context: UpkeepContext) -> Outcome:
 def _limited_per_night(
     stale: Sequence[StaleMemory], most_archived: float, holding: int
 ) -> tuple[list[str], list[str]]:
-    """Return the ids that are archived, and those of which too many became stale at once.
+    """Return the ids to archive, and those held back because too many became stale at once.
 
-    Each night is looked at by itself, the earliest first, so that a machine that was asleep comes
-    to what one that was on has come to night by night.
+    Each night is processed separately, the earliest first, so that a machine that was asleep gets
+    the same result as one that was running.
     """
     nights: dict[int, list[str]] = {}
     for each in stale:

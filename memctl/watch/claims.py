@@ -39,10 +39,9 @@ from memctl.files import (
 )
 from memctl.ingest.discovery.inbox_scan import InboxFile, folder_tags
 from memctl.ingest.discovery.skip_rules import is_hidden
-from memctl.ingest.discovery.sources import printable
+from memctl.ingest.discovery.sources import printable, sidecars_among
 from memctl.kb_settings import MAX_FILE_NAME_BYTES, Layout, reason_path
 from memctl.literals import After
-from memctl.readers.media.subtitles import SIDECARS
 from memctl.records import FileOutcome
 from memctl.store.ledger.work_repositories import FileEntry
 from memctl.store.tables.storage import table_storage
@@ -125,7 +124,7 @@ class Claims:
     def claim(
         self, files: Sequence[InboxFile], refused: Callable[[InboxFile, OSError], None]
     ) -> list[ClaimedFile]:
-        """Take files out of their inboxes, but for those that are not there any more.
+        """Take files out of their inboxes, except those that are gone.
 
         Args:
             files: Which.
@@ -143,13 +142,13 @@ class Claims:
         return [
             replace(claimed, taken_as=_file_signature(claimed.path))
             for file, claimed in zip(files, planned, strict=True)
-            if self._is_taken(file, claimed, refused)
+            if self._take(file, claimed, refused)
         ]
 
-    def note_settled(self, settled: Iterable[tuple[ClaimedFile, FileOutcome]]) -> None:
+    def note_settled(self, outcomes: Iterable[tuple[ClaimedFile, FileOutcome]]) -> None:
         """Record that files have become documents, within the commit that makes them known."""
         now = self._clock()
-        for claimed, outcome in settled:
+        for claimed, outcome in outcomes:
             if outcome.outcome != "failed":
                 self._ledger.files.move(
                     str(claimed.original), "indexed", now, document_id=outcome.document_id
@@ -169,7 +168,7 @@ class Claims:
         self._check_moved()
         for token in entries.keys() - met:  # claimed in the ledger alone, or moved on already
             self._ledger.files.remove(entries[token].path)
-        return [*found, *self._loose()]
+        return [*found, *self._unclaimed_files()]
 
     def sweep(self) -> None:
         """Remove what processes that were killed have left half written; nothing else."""
@@ -220,7 +219,7 @@ class Claims:
     ) -> None:
         """Move files to ``processed/`` or, with the reason beside it, ``failed/``; or delete them.
 
-        A file that was taken away meanwhile has gone nowhere.
+        A file that was removed meanwhile is moved nowhere.
 
         Args:
             results: Which, and what became of them.
@@ -279,7 +278,7 @@ class Claims:
             self._clock(),
         )
 
-    def _is_taken(
+    def _take(
         self, file: InboxFile, claimed: ClaimedFile, refused: Callable[[InboxFile, OSError], None]
     ) -> bool:
         """Move a file into its folder in processing, if it lets itself be moved."""
@@ -342,7 +341,7 @@ class Claims:
             return None
         return claimed
 
-    def _loose(self) -> list[ClaimedFile]:
+    def _unclaimed_files(self) -> list[ClaimedFile]:
         """Return files that were put into processing by hand."""
         found: list[ClaimedFile] = []
         for path in _children(self._layout.processing):
@@ -366,7 +365,7 @@ class Claims:
 
     def _moves(self, results: Iterable[ClaimResult]) -> list[_Move]:
         """Choose a place for each that none of the others has."""
-        taken: set[Path] = set()
+        used_paths: set[Path] = set()
         moves: list[_Move] = []
         for result in results:
             if result.is_deleted:
@@ -375,8 +374,8 @@ class Claims:
             claimed, is_failure = result.claimed, result.outcome.outcome == "failed"
             folder = self._layout.failed if is_failure else self._layout.processed
             sidecars = [Path(path.name) for path in claimed.sidecars]
-            places = free_place(folder, claimed.relative, sidecars, taken)
-            taken.update(places.values())
+            places = free_place(folder, claimed.relative, sidecars, used_paths)
+            used_paths.update(places.values())
             target = places[claimed.relative]
             moves.append(_Move(result, target, tuple(places[path] for path in sidecars)))
         return moves
@@ -479,8 +478,8 @@ def _main(files: Sequence[Path], name: str | None) -> Path | None:
     """The file that was claimed, among its sidecars."""
     if name is not None:
         return next((path for path in files if path.name == name), None)
-    others = [path for path in files if path.suffix.lower() not in SIDECARS]
-    return (others or list(files))[0]
+    sidecars = sidecars_among(files)
+    return next(path for path in files if path not in sidecars)
 
 
 _NUMBERS = range(1, 1_000_000)
@@ -575,7 +574,7 @@ def _signature(status: os.stat_result) -> tuple[int, int]:
 
 
 def free_place(
-    folder: Path, relative: Path, sidecars: Sequence[Path], taken: Collection[Path] = ()
+    folder: Path, relative: Path, sidecars: Sequence[Path], used_paths: Collection[Path] = ()
 ) -> dict[Path, Path]:
     """Where a file and its sidecars can go below ``folder``, under names not in use there.
 
@@ -583,24 +582,24 @@ def free_place(
         folder: Where to.
         relative: The path that the file would have below it.
         sidecars: Names of what goes with it.
-        taken: Places that are spoken for.
+        used_paths: Places that are spoken for.
 
     Returns:
         A target for each sidecar, and under ``relative`` that of the file itself.  All get the
         same suffix, so that they still belong together.
     """
     names = (relative, *sidecars)
-    parent = _free_parent(folder, relative.parent, taken)
+    parent = _free_parent(folder, relative.parent, used_paths)
     if len(os.fsencode(parent)) + max(len(os.fsencode(path.name)) for path in names) > _longest():
         parent = folder
     for number in _NUMBERS:
         places = {path: parent / _number_name(path.name, relative.stem, number) for path in names}
-        if not any(place in taken or os.path.lexists(place) for place in places.values()):
+        if not any(place in used_paths or os.path.lexists(place) for place in places.values()):
             return places
     raise OSError(errno.EEXIST, "no free name is left", str(parent / relative.name))
 
 
-def _free_parent(folder: Path, relative: Path, taken: Collection[Path]) -> Path:
+def _free_parent(folder: Path, relative: Path, used_paths: Collection[Path]) -> Path:
     """The folder of that path, numbered where a file has the name of one on the way."""
     parent = folder
     for name in relative.parts:
@@ -608,7 +607,7 @@ def _free_parent(folder: Path, relative: Path, taken: Collection[Path]) -> Path:
         parent = next(
             place
             for place in places
-            if place not in taken and (os.path.isdir(place) or not os.path.lexists(place))  # noqa: PTH112 - may be too long
+            if place not in used_paths and (os.path.isdir(place) or not os.path.lexists(place))  # noqa: PTH112 - may be too long
         )
     return parent
 

@@ -24,13 +24,13 @@ from memctl.paths import os_error_reason
 if TYPE_CHECKING:
     from watchdog.observers.api import BaseObserver
 
-_AGAIN_SECONDS = 300.0
+_RETRY_SECONDS = 300.0
 """How long after the system has refused watches it is asked again."""
 _EXHAUSTED = frozenset([errno.ENOSPC, errno.EMFILE, errno.ENOMEM])
-_UNHEARD = logging.NullHandler()
+_NULL_HANDLER = logging.NullHandler()
 
 
-class Wake:
+class WakeSignal:
     """What the loop sleeps on; may be rung from any thread and from a signal handler.
 
     A queue and not an event: `SimpleQueue.put` may be interrupted by a handler that calls it.
@@ -58,7 +58,7 @@ class Wake:
 class FileEvents:
     """Observers of folders, which notify when something moves in them."""
 
-    def __init__(self, wake: Wake, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, wake: WakeSignal, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._wake = wake
         self._monotonic = monotonic
         self._observer: BaseObserver | None = None
@@ -81,7 +81,7 @@ class FileEvents:
         if wanted != self._folders or is_due:
             self.stop()
             self._folders = wanted
-            self._again_at = self._monotonic() + _AGAIN_SECONDS
+            self._again_at = self._monotonic() + _RETRY_SECONDS
             self._start(wanted)
 
     def stop(self) -> None:
@@ -97,10 +97,10 @@ class FileEvents:
 
         # watchdog 7.1 logs an error for each event that comes while it stops, and Python prints
         # what no handler takes.
-        logging.getLogger("watchdog").addHandler(_UNHEARD)
+        logging.getLogger("watchdog").addHandler(_NULL_HANDLER)
         wake = self._wake
 
-        class Ringing(FileSystemEventHandler):
+        class ChangeHandler(FileSystemEventHandler):
             """Rings for whatever may have changed a file."""
 
             def on_any_event(self, event: FileSystemEvent) -> None:
@@ -117,7 +117,7 @@ class FileEvents:
         self._observer = observer
         for folder in folders:
             try:
-                observer.schedule(Ringing(), str(folder), recursive=True)
+                observer.schedule(ChangeHandler(), str(folder), recursive=True)
             except OSError as error:
                 self._silent[folder] = os_error_reason(error)
 

@@ -93,9 +93,9 @@ def put_in(layout: Layout, name: str, file: BinaryIO) -> Path:
     return path
 
 
-def _file_name(given: str) -> str:
+def _file_name(name: str) -> str:
     """Return a name that every file system can hold."""
-    last = given.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    last = name.replace("\\", "/").rstrip("/").rpartition("/")[2]
     plain = "".join("_" if unicodedata.category(c) in ("Cc", "Cs", "Cf") else c for c in last)
     plain = plain.strip() or "unnamed"
     encoded = plain.encode()

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _HOPELESS_ERRNOS = frozenset([errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO])
 
-_WRITTEN_TO = "it was written to while it was taken in"
+_WRITTEN_MEANWHILE = "it was written to while it was taken in"
 
 
 class MoveMode(Struct):
@@ -59,7 +59,7 @@ class MoveMode(Struct):
         ready, wait = self.scanner.ready_files(inbox, found.files)
         files = take_batch(file for file in ready if self.scanner.is_closed(file))
         claimed = self.claims.claim(files, self._complain_refused) if files else []
-        self._put_through(claimed)
+        self._process(claimed)
         if ready and not files:
             wait = min(wait or self.scanner.settle_seconds, self.scanner.settle_seconds)
         more = bool(claimed) and len(claimed) < len(ready)
@@ -69,13 +69,13 @@ class MoveMode(Struct):
         """Take in what a daemon that was killed, or a failure of the store, has left half-way."""
         self.claims.sweep()
         self.claims.note_cut_off()
-        self._put_through(self._left_behind())
+        self._process(self._unfinished_files())
 
     def put_back(self) -> None:
         """Return files whose ingest was interrupted to the inboxes they came from."""
         with suppress(MemctlError):  # the ledger may be what fails
             self.claims.note_try(STOPPED)
-        for claimed in self._left_behind():
+        for claimed in self._unfinished_files():
             self.claims.put_back(claimed)
             self.reporter.say("put_back", claimed.source)
 
@@ -85,7 +85,7 @@ class MoveMode(Struct):
 
     def let_wait(self) -> None:
         """Return them without a word, for they are taken again as soon as may be."""
-        for claimed in self._left_behind():
+        for claimed in self._unfinished_files():
             self.claims.put_back(claimed)
 
     def _complain_refused(self, file: InboxFile, error: OSError) -> None:
@@ -93,7 +93,7 @@ class MoveMode(Struct):
             raise error
         self.reporter.complain("failed", printable(file.path), *error_message(error))
 
-    def _left_behind(self) -> list[ClaimedFile]:
+    def _unfinished_files(self) -> list[ClaimedFile]:
         """Files in processing that are to be taken in; what is remembered already is sent on."""
         found = self.claims.leftovers()
         settled = [each for each in found if each.document_id]
@@ -103,7 +103,7 @@ class MoveMode(Struct):
         )
         return [each for each in found if not each.document_id]
 
-    def _put_through(self, claimed: Sequence[ClaimedFile]) -> None:
+    def _process(self, claimed: Sequence[ClaimedFile]) -> None:
         """Take claimed files in, and move each to where its result sends it."""
         sources = [
             Source(c.source, c.path, name=c.original.name, tags=c.tags, line=number)
@@ -135,20 +135,20 @@ class MoveMode(Struct):
             raise
         self._send_on(of_claims(outcomes))
 
-    def _send_on(self, settled: Iterable[tuple[ClaimedFile, FileOutcome]]) -> None:
+    def _send_on(self, outcomes: Iterable[tuple[ClaimedFile, FileOutcome]]) -> None:
         results: list[ClaimResult] = []
-        for claimed, outcome in settled:
+        for claimed, outcome in outcomes:
             if outcome.error == CHANGED or claimed.has_changed:  # let it settle once more
-                why = outcome.reason if outcome.error == CHANGED else _WRITTEN_TO
+                why = outcome.reason if outcome.error == CHANGED else _WRITTEN_MEANWHILE
                 self.claims.note_try(why, [claimed])
                 self.claims.put_back(claimed)
                 self.reporter.say("put_back", claimed.source, why)
             else:
                 results.append(ClaimResult(claimed, outcome, self._after(claimed.inbox)))
         if results:
-            self.claims.send_on(results, self._sent_on)
+            self.claims.send_on(results, self._report_moved)
 
-    def _sent_on(self, result: ClaimResult, place: Path | None) -> None:
+    def _report_moved(self, result: ClaimResult, place: Path | None) -> None:
         claimed = result.claimed
         self.intake.tell(result.outcome, claimed.sidecars, printable(place or claimed.path))
 
@@ -183,7 +183,7 @@ class KeptInbox(Struct):
 
     def rows(self) -> dict[str, FileEntry]:
         """What the ledger knows of this inbox, by path."""
-        return self.ledger.files.kept_in(str(self.inbox))
+        return self.ledger.files.files_kept_in(str(self.inbox))
 
     @staticmethod
     def source(file: InboxFile, supersedes: str | None, number: int) -> Source:
@@ -254,8 +254,8 @@ def sole_documents(rows: dict[str, FileEntry]) -> dict[str, str]:
     }
 
 
-def _classify_missing(missing: Sequence[FileEntry], there: Sequence[FileEntry]) -> MissingFiles:
-    successors = {row.document_id: row for row in there if row.document_id}
+def _classify_missing(missing: Sequence[FileEntry], entries: Sequence[FileEntry]) -> MissingFiles:
+    successors = {row.document_id: row for row in entries if row.document_id}
     left = Counter(row.document_id for row in missing)
     renamed, gone, without_document = [], [], []
     for row in missing:
@@ -335,12 +335,12 @@ class KeepMode(Struct):
         # What another file of the group has just ended holds again once it is taken anew.
         outcomes = [each for each in outcomes if each[1].document_id not in ended - {None}]
         entries = [vault.entry(file, outcome) for file, outcome in outcomes]
-        self._let_go(entries, rows)
+        self._forget_documents(entries, rows)
         vault.note(entries)
         for file, outcome in outcomes:
             self.intake.tell(outcome, file.sidecars, outcome.source)
 
-    def _let_go(self, entries: Sequence[FileEntry], before: Rows) -> None:
+    def _forget_documents(self, entries: Sequence[FileEntry], before: Rows) -> None:
         """Documents that their files turned away from, by becoming something else.
 
         One that another file stands for goes by that file's name, as a copy outlives its original
@@ -356,14 +356,14 @@ class KeepMode(Struct):
         for document_id in sorted(filter(None, left & names.keys())):
             self.base.services.ingestor.rename(document_id, printable(Path(names[document_id])))
 
-    def _follow(self, vault: KeptInbox, found: InboxScan) -> bool:
+    def _follow(self, vault: KeptInbox, scan: InboxScan) -> bool:
         """Bring the memories of files that were renamed or removed up to date."""
         files = self.base.store.ledger.files
         rows = vault.rows()
-        unknown = [file for file in found.files if str(file.path) not in rows]
+        unknown = [file for file in scan.files if str(file.path) not in rows]
         if any(self.scanner.is_readable(file) for file in unknown):
             return False  # one of them may be a missing one under another name
-        missing = vault.missing(found, rows)
+        missing = vault.missing(scan, rows)
         for old, new in missing.renamed:
             name = printable(new.path)
             self.base.services.ingestor.rename(new.document_id or "", name)

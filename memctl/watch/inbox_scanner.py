@@ -1,4 +1,4 @@
-"""Looking into the inboxes of one knowledge base: what lies there, and what stands still."""
+"""Scans the inboxes of one knowledge base: which files are there, and which no longer change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memctl.store.ledger.ledger import Ledger
 
 
-def out_of_reach(inbox: Path, ledger: Ledger) -> str:
+def scan_obstacle(inbox: Path, ledger: Ledger) -> str:
     """Return why an inbox cannot be scanned; "" if it can.
 
     The folder of a share that is not mounted is there, and empty: what was in it is not deleted.
@@ -60,7 +60,7 @@ def _was_mounted(inbox: Path) -> str:
 # --- standing still ------------------------------------------------------------------------------
 
 
-class _Sighting(Struct, frozen=True):
+class _FileState(Struct, frozen=True):
     size: int
     mtime_ns: int
     since: float
@@ -81,7 +81,7 @@ class StabilityTracker(Struct):
     seconds: float
     wall: Callable[[], float] = time.time
     monotonic: Callable[[], float] = time.monotonic
-    _seen: dict[Path, _Sighting] = field(default_factory=dict)
+    _seen: dict[Path, _FileState] = field(default_factory=dict)
     _ahead: float | None = None
     _steady_since: float = float("-inf")
 
@@ -96,7 +96,7 @@ class StabilityTracker(Struct):
             sight = before.get(file.path)
             if sight is None or (sight.size, sight.mtime_ns) != (file.size, file.mtime_ns):
                 first_at = sight.first_at if sight else wall_now
-                sight = _Sighting(file.size, file.mtime_ns, now, first_at)
+                sight = _FileState(file.size, file.mtime_ns, now, first_at)
             self._seen[file.path] = sight
             dated = min(wall_now - file.changed_ns / 1e9, now - self._steady_since)
             age = max(now - sight.since, dated)
@@ -137,7 +137,7 @@ class InboxScanner(Struct):
 
     def look(self, inbox: Inbox) -> InboxScan:
         """Return what lies in an inbox."""
-        if problem := out_of_reach(inbox.path, self.base.store.ledger):
+        if problem := scan_obstacle(inbox.path, self.base.store.ledger):
             found = InboxScan(problems=(problem,))
         else:
             note_mount(inbox.path, self.base.store.ledger)

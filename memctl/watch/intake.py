@@ -15,7 +15,7 @@ from memctl.errors import MemctlError
 from memctl.ingest.batch_writing import OutcomeListener
 from memctl.ingest.discovery.sources import Source, printable
 from memctl.records import FileOutcome, Progress
-from memctl.schema.table_names import WORKS_ON
+from memctl.schema.table_names import WATCH_PROGRESS
 from memctl.sessions.imports import is_chat_log
 from memctl.watch.reporter import EventKind, Reporter
 from memctl.watch.scheduled_jobs import JobContext
@@ -75,14 +75,14 @@ class Intake(Struct):
         self, logs: Sequence[Source], on_commit: OutcomeListener | None
     ) -> list[FileOutcome]:
         """Take the messages of chat logs that are new; a log that has grown comes again."""
-        outcomes = [self._log_taken(each) for each in logs]
+        outcomes = [self._ingest_log(each) for each in logs]
         if on_commit is not None:
             with self.base.store.ledger.transaction():
                 on_commit(outcomes)
         self.jobs.schedule.note_write()
         return outcomes
 
-    def _log_taken(self, log: Source) -> FileOutcome:
+    def _ingest_log(self, log: Source) -> FileOutcome:
         """Take one; it stands for no document, for a conversation outlives its log."""
         assert log.path is not None
         report = self.base.sessions.import_files([log.path], is_growing=True)
@@ -111,7 +111,7 @@ class Intake(Struct):
     def _keep_progress(self, progress: str) -> None:
         """Have the ledger say how far it is; a ledger that fails says so at the commit."""
         with suppress(MemctlError):
-            self.base.store.ledger.set_meta(WORKS_ON, progress)
+            self.base.store.ledger.set_meta(WATCH_PROGRESS, progress)
 
     def _forget_progress(self) -> None:
         if self._has_progress:

@@ -103,7 +103,7 @@ class KnowledgeBaseWatcher:
             return self._wait_for(message, "this is a bug in memctl: please report the traceback")
         if self._retry_at:
             self._retry_at = self._retry_seconds = 0.0
-            self._reporter.all_is_over()
+            self._reporter.forget_all_reports()
             self._reporter.say("resumed")
         if self._may_say_waiting:
             self._note_wait("")

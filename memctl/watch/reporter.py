@@ -79,7 +79,7 @@ class Leftover(Struct, frozen=True):
 
 
 class DrainResult(Struct, frozen=True):
-    """What a watch that ends by itself came to."""
+    """The result of a watch that ends on its own."""
 
     dealt_with: int = 0
     """Files that were remembered or moved to ``failed/``, or followed where they stay."""
@@ -135,7 +135,7 @@ class Reporter(Struct):
         """Report it again when it occurs again."""
         self._complaints.pop(key, None)
 
-    def all_is_over(self) -> None:
+    def forget_all_reports(self) -> None:
         """Report everything again when it occurs again."""
         self._complaints.clear()
 

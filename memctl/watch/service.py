@@ -25,7 +25,7 @@ from memctl.kb_settings import load_settings
 from memctl.locking import acquire_lock
 from memctl.store.ledger.audit_repositories import WATCHER
 from memctl.upkeep.runner import Upkeep
-from memctl.watch.file_events import FileEvents, Wake, share_type
+from memctl.watch.file_events import FileEvents, WakeSignal, share_type
 from memctl.watch.kb_watcher import KnowledgeBaseWatcher, WatchOptions
 from memctl.watch.reporter import DrainResult, EventKind, Leftover, Listener, WatchEvent
 from memctl.watch.scheduled_jobs import abandon_cut_off_jobs
@@ -49,7 +49,7 @@ class Interrupted(BaseException):
     """A second signal: stop at once, without waiting for the files in hand."""
 
 
-class _Held(Struct):
+class _ServedBase(Struct):
     """A knowledge base that is being served, and the lock that says so."""
 
     watch: KnowledgeBaseWatcher
@@ -88,9 +88,9 @@ class WatchService:
         self._listener = listener
         self._clock = clock
         self._monotonic = monotonic
-        self._wake = Wake()
+        self._wake = WakeSignal()
         self._hints = FileEvents(self._wake, monotonic)
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _ServedBase] = {}
         self._stopping = False
         self._interrupted = False
         self._refused: dict[str, _Refusal] = {}
@@ -136,10 +136,10 @@ class WatchService:
         return False
 
     def _drain(self) -> bool:
-        """Look at every knowledge base once; say whether nothing is left to do.
+        """Serve every knowledge base once; return whether nothing is left to do.
 
-        What does not stand still for twice as long as it should is left for the next time, and so
-        is all that a store has no room for.
+        A file that keeps changing for twice the settling time is left for the next run, and so is
+        whatever a store has no room for.
         """
         worked, wait = self._turns()
         self._beat()
@@ -233,13 +233,13 @@ class WatchService:
         watch = KnowledgeBaseWatcher(
             base, upkeep, self._options, self._listener, self._clock, self._beat, self._monotonic
         )
-        self._held[name] = _Held(watch, lock)
+        self._held[name] = _ServedBase(watch, lock)
         self._sign(self._held[name])
         if self._refused.pop(name, None):
             self._say("resumed", name)
         self._say("serving", name)
 
-    def _sign(self, held: _Held) -> None:
+    def _sign(self, held: _ServedBase) -> None:
         """Have the ledger say who serves it; a full disk has room for that later."""
         ledger, now = held.watch.base.store.ledger, self._clock()
         with suppress(MemctlError), ledger.transaction():
@@ -267,7 +267,7 @@ class WatchService:
             base.store.ledger.daemon.clear(os.getpid())
         self._dealt_with += held.watch.dealt_with
         if self._options.once:
-            self._left += _left_by(held.watch)
+            self._left += _leftovers(held.watch)
         base.close()
         held.lock.release()
         self._say("left", name)
@@ -346,7 +346,7 @@ class WatchService:
             raise Interrupted
 
 
-def _left_by(watch: KnowledgeBaseWatcher) -> list[Leftover]:
+def _leftovers(watch: KnowledgeBaseWatcher) -> list[Leftover]:
     """What a knowledge base leaves to the next time: one for each thing that is wrong."""
     files: tuple[str, ...] = ()
     if watch.is_waiting:
@@ -386,9 +386,9 @@ class WatchedBases:
                 )
 
     def names(self) -> list[str]:
-        """Return the names of those that are to be served now.
+        """Return the names of the knowledge bases to serve now.
 
-        One of which the settings cannot be read is among them: opening it says why.
+        One with unreadable settings is included: opening it says why.
         """
         return [entry.name for entry in self.home.entries() if self._is_wanted(entry)]
 

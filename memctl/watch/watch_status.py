@@ -15,17 +15,17 @@ from memctl.ingest.discovery.inbox_scan import InboxFile, excluded_folders, scan
 from memctl.ingest.discovery.sources import printable
 from memctl.locking import is_locked
 from memctl.records import SkipReason
-from memctl.schema.table_names import CONSOLIDATION, FORGET, WAITS_FOR, WORKS_ON
+from memctl.schema.table_names import CONSOLIDATION, FORGET, WAITS_FOR, WATCH_PROGRESS
 from memctl.store.ledger.work_repositories import ACCESS
 from memctl.store.locks import is_watched
-from memctl.watch.inbox_scanner import out_of_reach
+from memctl.watch.inbox_scanner import scan_obstacle
 from memctl.watch.reporter import polled_folders
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
 
 _MISSED = frozenset(["unfinished", "link", "pipe", "socket", "device", "other"])
-LEAST_FREE_BYTES = 1 << 20
+MIN_FREE_BYTES = 1 << 20
 """With less than that a disk counts as full."""
 
 
@@ -44,7 +44,7 @@ class WatchStatus(Struct, frozen=True):
     oldest_waiting: str
     oldest_since: datetime | None
     failed: int
-    """Files that could not be taken in."""
+    """Files that could not be ingested."""
     last_error: str
     last_error_at: datetime | None
     last_consolidation: datetime | None
@@ -55,7 +55,7 @@ class WatchStatus(Struct, frozen=True):
     working: str = ""
     """How far the watcher is with a file that takes long."""
     forgets_unfinished: int = 0
-    """Forgets that were cut off, so that files may still have what is gone."""
+    """Interrupted forgets, after which files may still have what was forgotten."""
     polled: tuple[str, ...] = ()
     """Folders that are only looked into from time to time, and why."""
     never_taken: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ def watch_status(base: KnowledgeBase) -> WatchStatus:
     ledger = base.store.ledger
     alive = is_watched(base.layout)
     daemon = ledger.daemon.current() if alive else None
-    waiting, left = _lying(base)
+    waiting, left = _waiting_files(base)
     oldest = min(waiting, key=lambda item: item[1], default=None)
     errors = ledger.events.recent(1, but=ACCESS)
     consolidation = ledger.jobs.last(CONSOLIDATION, "done")
@@ -89,23 +89,25 @@ def watch_status(base: KnowledgeBase) -> WatchStatus:
         last_consolidation=consolidation.started_at if consolidation else None,
         problems=tuple(_problems(base, alive=alive)),
         writer=writer.pid if writer else None,
-        working=_working(base, daemon.pid if daemon else None, writer.pid if writer else None),
+        working=_progress_text(
+            base, daemon.pid if daemon else None, writer.pid if writer else None
+        ),
         forgets_unfinished=_cut_off(base),
         polled=polled_folders(ledger) if alive else (),
         never_taken=left,
     )
 
 
-def _working(base: KnowledgeBase, daemon: int | None, writer: int | None) -> str:
+def _progress_text(base: KnowledgeBase, daemon: int | None, writer: int | None) -> str:
     """How far a file is, where the daemon is writing now; what a killed one said counts no more."""
     if daemon is None or daemon != writer:
         return ""
-    return base.store.ledger.meta(WORKS_ON) or ""
+    return base.store.ledger.meta(WATCH_PROGRESS) or ""
 
 
 def _cut_off(base: KnowledgeBase) -> int:
     """Return how many forgets were begun and cut off."""
-    if is_locked(base.layout.forget_lock, out_of_reach=False):
+    if is_locked(base.layout.forget_lock, if_unreadable=False):
         return 0
     return len(base.store.ledger.jobs.unfinished_jobs(FORGET))
 
@@ -122,10 +124,10 @@ def _problems(base: KnowledgeBase, *, alive: bool) -> Iterator[str]:
         ledger.require_writable()
     except KnowledgeBaseUnavailable as error:
         yield error.message
-    if shutil.disk_usage(folder).free < LEAST_FREE_BYTES:
+    if shutil.disk_usage(folder).free < MIN_FREE_BYTES:
         yield f"no space is left on the disk of {printable(folder)}"
     for inbox in base.settings.inboxes:
-        if why := out_of_reach(inbox.path, ledger):
+        if why := scan_obstacle(inbox.path, ledger):
             yield why
 
 
@@ -135,14 +137,15 @@ def waiting_files(base: KnowledgeBase) -> list[tuple[str, float]]:
     Raises:
         MemctlError, OSError: They cannot be looked at.
     """
-    return _lying(base)[0]
+    return _waiting_files(base)[0]
 
 
-def _lying(base: KnowledgeBase) -> tuple[list[tuple[str, float]], tuple[str, ...]]:
-    """Files that wait, each since when, and those in inboxes that are never taken as they are."""
+def _waiting_files(base: KnowledgeBase) -> tuple[list[tuple[str, float]], tuple[str, ...]]:
+    """Waiting files, each with the time since when, and files in inboxes that are never ingested as
+    they are."""
     left: list[str] = []
 
-    def passed_over(path: Path, why: SkipReason) -> None:
+    def note_skipped(path: Path, why: SkipReason) -> None:
         """Record what a user may miss."""
         if why in _MISSED:
             left.append(printable(path))
@@ -151,11 +154,11 @@ def _lying(base: KnowledgeBase) -> tuple[list[tuple[str, float]], tuple[str, ...
     for inbox in base.settings.inboxes:
         if inbox.path.is_dir():
             found = scan_inbox(
-                inbox.path, excluded_folders(base.layout, inbox.path), left=passed_over
+                inbox.path, excluded_folders(base.layout, inbox.path), left=note_skipped
             )
             files: Sequence[InboxFile] = found.files
             if inbox.after == "keep":
-                files = found.changed(base.store.ledger.files.kept_in(str(inbox.path)))
+                files = found.changed(base.store.ledger.files.files_kept_in(str(inbox.path)))
             waiting += [_since(file) for file in files]
     return waiting, tuple(sorted(left))
 

@@ -67,7 +67,7 @@ def test_a_base_that_is_forgotten_leaves_neither_snapshots_nor_words(
     assert not [path for path in files if b"quince-4711" in path.read_bytes()]
 
 
-def test_what_another_process_still_reads_is_said_to_be_the_reason_why_it_is_left(
+def test_a_file_that_another_process_still_reads_is_reported_as_left(
     memctl: Run, tmp_path: Path
 ) -> None:
     done(memctl("ingest", "--text", "The alarm code is quince-4711-harbour."))

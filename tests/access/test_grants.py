@@ -123,7 +123,7 @@ def test_an_agent_is_made_from_the_file_of_another_program_or_from_defaults(
         ({"memory": 5}, "a.json: memory must be a table"),
     ],
 )
-def test_what_is_wrong_in_the_file_of_an_agent_is_named_and_nothing_is_written(
+def test_a_mistake_in_an_agents_file_is_named_and_nothing_is_written(
     memctl: Run, tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
     file = tmp_path / "a.json"

@@ -11,7 +11,7 @@ from memctl.errors import ConfigError, UsageError
 from memctl.identity import Identity, readable_by
 
 
-def test_what_a_command_names_wins_over_the_environment(tmp_path: Path) -> None:
+def test_a_name_in_the_command_wins_over_the_environment(tmp_path: Path) -> None:
     environ = {"MEMCTL_HOME": str(tmp_path), "MEMCTL_USER": "ann", "MEMCTL_AGENT": "helper"}
     config = load_config({}, environ)
     assert Identity.of(config) == Identity("ann", "helper", None)

@@ -61,7 +61,7 @@ def test_users_who_contradict_each_other_each_get_their_own(asking: Run) -> None
         assert {hit["namespace"].split(":")[1] for hit in answer["hits"]} <= {user, "shared"}
 
 
-def test_what_is_shared_is_found_by_both(asking: Run) -> None:
+def test_shared_memories_are_found_by_both_users(asking: Run) -> None:
     for user in SAID:
         answer = done(asking("query", "When does the Lindau house open?", "--user", user)).json
         assert SHARED in answer["answer"]["text"]
@@ -262,7 +262,7 @@ def test_a_text_and_a_pdf_of_a_user_are_documents_of_theirs_alone(own: Run, tmp_
     assert len(own("document", "list", "--user", "ann", "--doc-type", "pdf").rows) == 1
 
 
-def test_what_was_given_with_a_file_outlasts_its_being_read_again(own: Run, tmp_path: Path) -> None:
+def test_metadata_given_with_a_file_survives_reading_it_again(own: Run, tmp_path: Path) -> None:
     file = tmp_path / "note.md"
     file.write_text("---\ntitle: Its own\n---\n# Head\n\nThe ferry leaves at noon.\n")
     given = ("--title", "Ferry", "--doc-type", "other", "--metadata", "project=aurora")

@@ -223,7 +223,7 @@ def test_the_beginning_of_an_id_never_tells_of_another_user(
         assert not [id_ for id_ in theirs.values() if id_ in refused.err]
 
 
-def test_what_others_say_too_stays_theirs_when_a_conversation_is_forgotten(
+def test_the_same_words_of_others_stay_when_a_conversation_is_forgotten(
     own: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = sorted_rows(kept(own, "bob"))
@@ -466,7 +466,7 @@ def test_a_named_user_sees_no_other(own: Run, monkeypatch: pytest.MonkeyPatch) -
     assert own("user", "show", "ann").json["stored"]
 
 
-def test_what_waits_for_consolidation_is_counted_of_the_user_alone(
+def test_memories_waiting_for_consolidation_are_counted_for_the_user_alone(
     memctl: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for user, text in (("ann", "The mill is old."), ("bob", "The boat is red.")):

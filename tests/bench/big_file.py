@@ -25,7 +25,7 @@ from pathlib import Path
 
 from ingest import Writer, resident, tree
 
-MOST_BYTES = 1_500_000_000
+MAX_BYTES = 1_500_000_000
 COLUMNS = ("order", "customer", "placed_on", "amount", "remark")
 
 
@@ -102,7 +102,7 @@ def main() -> None:
     quarters = samples.quarters()
     print(f"{'memory':12} {' / '.join(f'{size / 1e6:,.0f}' for size in quarters)} MB by quarter")
     print(f"{'last row':12} {'found' if is_there else 'MISSING'}")
-    if options.check and (max(quarters) > MOST_BYTES or not is_there):
+    if options.check and (max(quarters) > MAX_BYTES or not is_there):
         raise SystemExit("a bound is broken")
 
 

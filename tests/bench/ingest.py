@@ -36,8 +36,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 BATCH = 10_000
-LEAST_RATIO = 0.5
-MOST_BYTES = 1_500_000_000
+MIN_RATIO = 0.5
+MAX_BYTES = 1_500_000_000
 
 FUNCTION_WORDS = ("the", "of", "and", "to", "a", "in", "that", "is", "was", "for", "it", "with")
 SUFFIXES = ("s", "ed", "ing", "ly", "er")
@@ -256,7 +256,7 @@ def main() -> None:
         parts = measure_parts(folder / "home", folder)
     show(options.records, parts, run)
     ratio = (parts.embedding + parts.appending) / run.reported
-    if options.check and (ratio < LEAST_RATIO or run.peak_bytes > MOST_BYTES):
+    if options.check and (ratio < MIN_RATIO or run.peak_bytes > MAX_BYTES):
         raise SystemExit("a bound is broken")
 
 

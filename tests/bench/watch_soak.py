@@ -33,9 +33,9 @@ from pathlib import Path
 
 from ingest import Writer, resident, tree
 
-MOST_GROWTH = 1.15
-MOST_EXTRA_BYTES = 30_000_000
-MOST_EXTRA_FILES = 20
+MAX_GROWTH = 1.15
+MAX_EXTRA_BYTES = 30_000_000
+MAX_EXTRA_FILES = 20
 PATIENCE_SECONDS = 120.0
 KB = "soak"
 
@@ -266,8 +266,8 @@ def grows(parts: Sequence[Sample]) -> bool:
     """Whether the last quarter took more than the second by more than is honest."""
     second, last = parts[1], parts[3]
     return (
-        last.bytes > MOST_GROWTH * second.bytes + MOST_EXTRA_BYTES
-        or last.files > second.files + MOST_EXTRA_FILES
+        last.bytes > MAX_GROWTH * second.bytes + MAX_EXTRA_BYTES
+        or last.files > second.files + MAX_EXTRA_FILES
     )
 
 

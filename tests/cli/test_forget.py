@@ -272,7 +272,9 @@ def test_a_stated_memory_goes_with_its_versions(memctl: Run) -> None:
     assert len(memctl("memory", "list").rows) == 1
 
 
-def test_of_a_document_a_memory_takes_its_words_and_nothing_else(memctl: Run, home: Path) -> None:
+def test_forgetting_a_memory_removes_only_its_words_from_the_document(
+    memctl: Run, home: Path
+) -> None:
     plan = document(memctl, "plan")
     with Home(load_config({})).open("default") as base:
         statements = [m for m in base.documents.get(plan).memories if m.level == "memory"]
@@ -342,7 +344,7 @@ def test_words_that_go_with_a_memory_go_from_topics_and_questions_and_dates_stay
     assert row["topics"]
 
 
-def test_what_a_model_said_of_all_of_a_document_goes_with_a_memory_of_it(
+def test_a_models_summary_of_a_document_goes_with_a_forgotten_memory_of_it(
     memctl: Run, endpoint: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in endpoint.settings(understand="m").items():
@@ -465,6 +467,31 @@ def test_other_names_of_a_forgotten_person_are_told(memctl: Run, tmp_path: Path)
     )
 
 
+def test_what_names_a_forgotten_person_otherwise_is_listed(memctl: Run, tmp_path: Path) -> None:
+    card = "BEGIN:VCARD\nVERSION:3.0\nFN:{}\nNICKNAME:{}\nEMAIL:{}\nEMAIL:al@b.example\nEND:VCARD\n"
+    files = {
+        "her.vcf": card.format("Annabel Lee", "Nelly,Bells", "annabel@b.example"),
+        "other.vcf": card.format("A. L.", "Skipper", "skipper@b.example"),
+        "a.txt": "Annabel Lee signed the lease.",
+        "b.txt": "Bells will be at the harbour on Friday.",
+        "c.txt": "Bo Lind will be at the harbour on Sunday.",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        memctl("ingest", str(tmp_path / name))
+    sources = {row["id"]: Path(row["source"]).name for row in memctl("document", "list").rows}
+    dry = memctl("forget", "--entity", "Annabel Lee", "--dry-run", "-o", "json").json
+    assert set(dry["joined"]) >= {"Nelly", "Bells", "annabel@b.example", "al@b.example"}
+    named = {sources[id_] for id_ in dry["joined_documents"]}
+    assert {"her.vcf", "other.vcf", "b.txt"} <= named
+    assert "c.txt" not in named
+    shown = memctl("forget", "--entity", "Annabel Lee", "--dry-run", "-o", "table").out
+    assert f"documents that have them: {dry['joined_documents'][0]}" in shown
+    done = forget(memctl, "--entity", "Annabel Lee", "--whole-documents")
+    left = {sources[id_] for id_ in done["joined_documents"]}
+    assert left == {"other.vcf", "b.txt"}
+
+
 def test_whole_documents_go_with_a_name_where_that_is_asked_for(memctl: Run, home: Path) -> None:
     report = forget(memctl, "--entity", "Anna Berg", "--whole-documents")
     assert (report["documents"], report["redacted"]) == (1, [])
@@ -516,7 +543,9 @@ def test_what_failed_or_was_noted_before_a_date_goes_with_what_is_old(
     assert files_with(home, SECRETS) == files_with(home, ["prunes"]) == []
 
 
-def test_what_came_before_a_date_goes_whatever_it_is_dated(memctl: Run, home: Path) -> None:
+def test_memories_ingested_before_a_date_are_forgotten_whatever_their_own_date(
+    memctl: Run, home: Path
+) -> None:
     memctl("ingest", "--jsonl", "-", stdin='{"text": "Basalt sails.", "created_at": "2199-05-01"}')
     memctl("memory", "add", "Quartz is hard.")
     report = forget(memctl, "--before", "2100-01-01")

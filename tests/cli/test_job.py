@@ -203,7 +203,7 @@ def test_each_undo_takes_back_the_one_before_and_then_says_there_is_none(with_no
     assert insights(with_notes) == set()
 
 
-def test_one_is_not_taken_back_before_a_later_one_that_changed_what_it_did(with_notes: Run) -> None:
+def test_a_job_is_not_undone_before_a_later_job_that_changed_its_results(with_notes: Run) -> None:
     first = consolidate(with_notes)
     tell(with_notes, LATER, "2026-03-20", "later")
     consolidate(with_notes)
@@ -364,7 +364,7 @@ def test_only_the_latest_twenty_of_a_kind_can_be_taken_back(with_notes: Run) -> 
         assert len(ledger.changes.jobs()) > 20
 
 
-def test_nothing_to_take_back_is_one_line_and_makes_no_knowledge_base(
+def test_undo_without_jobs_prints_one_line_and_creates_no_knowledge_base(
     memctl: Run, tmp_path: Path
 ) -> None:
     assert memctl("job", "undo", "--yes").code != 0

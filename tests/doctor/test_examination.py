@@ -17,7 +17,7 @@ from damaged import manifests
 from memctl.doctor import folder_checks, row_checks
 from memctl.doctor.doctor import CONTENT_CHECKS, FOLDER_CHECKS, LEDGER_CHECK, Doctor
 from memctl.doctor.findings import Finding
-from memctl.doctor.folder_checks import LEAST_FREE
+from memctl.doctor.folder_checks import MIN_FREE
 from memctl.home import Home
 from memctl.instants import utc_now
 from memctl.schema.arrow_tables import memory_rows, vector_array
@@ -127,7 +127,7 @@ def test_settings_that_cannot_be_read_are_damage(home: Home, doctor: Doctor) -> 
     assert "kb.toml: not valid TOML" in finding.message
 
 
-def test_one_without_settings_is_still_found(home: Home, doctor: Doctor) -> None:
+def test_a_knowledge_base_without_settings_is_still_found(home: Home, doctor: Doctor) -> None:
     home.layout("notes").settings.unlink()
     assert home.names() == doctor.names() == ["notes"]
     assert only(examined(doctor)).subject == "settings"
@@ -237,7 +237,7 @@ def test_a_document_that_misses_a_passage_is_told(home: Home, doctor: Doctor) ->
          "12/05/2026, 14:04 - Ann: The fee goes up.\n12/05/2026, 14:05 - Bob: Fine by me.\n"),
     ],
 )  # fmt: skip
-def test_what_a_reader_leaves_out_is_not_missing(
+def test_text_that_a_reader_leaves_out_is_not_missing(
     home: Home, doctor: Doctor, tmp_path: Path, name: str, text: str
 ) -> None:
     (tmp_path / name).write_text(text)
@@ -246,7 +246,7 @@ def test_what_a_reader_leaves_out_is_not_missing(
     assert not [each for each in examined(doctor) if each.layer == "citations"]
 
 
-def test_of_a_large_table_a_sample_is_cited_unless_all_is_asked_for(
+def test_citations_of_a_large_table_are_sampled_unless_all_are_asked_for(
     home: Home, doctor: Doctor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(row_checks, "MANY_MEMORIES", 5)
@@ -270,7 +270,9 @@ def test_files_that_nobody_works_on_are_told(home: Home, doctor: Doctor) -> None
     assert "bad.pdf" in found[1].message
 
 
-def test_what_a_crash_left_beyond_the_commit_point_is_no_damage(home: Home, doctor: Doctor) -> None:
+def test_leftovers_of_a_crash_beyond_the_commit_point_are_no_damage(
+    home: Home, doctor: Doctor
+) -> None:
     import lance
 
     path = str(home.layout("notes").folder / "lance" / "entities.lance")
@@ -313,7 +315,7 @@ def test_too_little_room_on_the_disk_is_told(
     home: Home, doctor: Doctor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = shutil.disk_usage(home.config.home)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=LEAST_FREE - 1))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=MIN_FREE - 1))
     finding = only(examined(doctor))
     assert (finding.layer, finding.verdict) == ("disk", "warning")
     assert "upkeep needs up to" in finding.message

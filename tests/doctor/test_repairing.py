@@ -130,9 +130,7 @@ def test_a_document_that_was_deleted_by_hand_stays_so_when_its_memories_come_bac
     assert (damage(doctor), texts(home)) == ([], (documents, memories))
 
 
-def test_what_was_done_last_is_there_when_its_manifest_alone_was_lost(
-    home: Home, doctor: Doctor
-) -> None:
+def test_the_last_change_survives_the_loss_of_its_manifest(home: Home, doctor: Doctor) -> None:
     do_one_thing_more(home)
     before = everything(home)
     lose_manifest(home, copy=False)
@@ -145,7 +143,7 @@ def test_what_was_done_last_is_there_when_its_manifest_alone_was_lost(
     assert (damage(doctor), everything(home), messages(doctor)) == ([], before, [])
 
 
-def test_what_may_be_undone_is_told_when_no_copy_of_the_manifest_is_left(
+def test_a_possible_rollback_is_reported_when_no_copy_of_the_manifest_is_left(
     home: Home, doctor: Doctor
 ) -> None:
     changed = do_one_thing_more(home)

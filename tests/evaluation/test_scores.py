@@ -35,7 +35,7 @@ def test_a_perfect_ranking_of_more_evidence_than_is_looked_at_gains_all() -> Non
     assert scores["recall@10"] == 10 / 12
 
 
-def test_nothing_found_is_nought() -> None:
+def test_no_hits_score_zero() -> None:
     assert set(measure(["a"], []).values()) == {0.0}
 
 
@@ -91,7 +91,7 @@ def test_a_mode_is_compared_with_itself_or_with_the_only_other_one() -> None:
      '{"question": "who?", "relevant": "a"}', '{"question": "who?", "relevant": [1.5]}',
      '{"question": "who?", "relevant": ["a"], "namespace": 3}'],
 )  # fmt: skip
-def test_what_is_no_question_is_told_by_its_line(line: str) -> None:
+def test_a_line_that_is_no_question_is_reported_by_its_number(line: str) -> None:
     found = parse_questions(['{"id": 1, "question": "who?", "relevant": ["a"]}', "", line])
     assert [question.id for question in found.questions] == ["1"]
     assert [bad.line for bad in found.bad] == [3]

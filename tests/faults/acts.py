@@ -135,6 +135,7 @@ def attic(home: Path) -> None:
         ("memory", "add", "The attic key is with Ida.", "-k", "attic"),
         ("session", "start", "--id", "talk", "-k", "attic"),
         ("session", "say", "talk", "remember: the attic is dry", "-k", "attic"),
+        ("document", "list", "-k", "attic"),  # which takes over what was said
     ):
         assert command(home, *words) == 0
 

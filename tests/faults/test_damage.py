@@ -71,7 +71,7 @@ def flip(path: Path, position: int) -> None:
     path.write_bytes(content)
 
 
-MOST_FILES = 2
+MAX_FILES = 2
 """Of a table of which each file is damaged by itself, where time is short."""
 HURTS = (cut, zero, empty, delete)
 SUMMED = ("data", "_deletions", "_indices")
@@ -257,7 +257,7 @@ def test_what_no_other_version_has_is_read_again_or_named_as_lost(
     losses = 0
     # Names are by chance; what is stated and edited is written last.
     needed.sort(key=lambda path: path.stat().st_mtime_ns)
-    for number, path in enumerate(needed if IS_LONG else needed[-MOST_FILES:]):
+    for number, path in enumerate(needed if IS_LONG else needed[-MAX_FILES:]):
         home = home_in(Path(shutil.copytree(without_history, tmp_path / str(number))))
         hurt(home.config.home / path.relative_to(without_history))
         would = [step for step in Doctor(home).repair("notes", dry_run=True) if step.lost_rows]
@@ -311,7 +311,7 @@ def test_a_byte_that_has_changed_anywhere_is_found(
     assert needed
     assert others - needed, "what the snapshot alone has"
     found = sorted(needed | others)
-    for path in found if IS_LONG else dice.sample(found, min(MOST_FILES, len(found))):
+    for path in found if IS_LONG else dice.sample(found, min(MAX_FILES, len(found))):
         whole = path.read_bytes()
         size = len(whole)
         for position in range(size) if IS_LONG and size < 500 else [dice.randrange(size)]:
@@ -328,7 +328,7 @@ def test_of_a_file_that_has_changed_nothing_is_lost_and_what_may_be_wrong_is_nam
 ) -> None:
     before, rows = texts(home_in(without_history)), everything(home_in(without_history))
     needed, _ = files_of(home_in(without_history), table, "data")
-    for number, path in enumerate(needed if IS_LONG else needed[:MOST_FILES]):
+    for number, path in enumerate(needed if IS_LONG else needed[:MAX_FILES]):
         home = home_in(Path(shutil.copytree(without_history, tmp_path / str(number))))
         here = home.config.home / path.relative_to(without_history)
         flip(here, here.stat().st_size // 3)
@@ -346,7 +346,7 @@ def test_of_a_file_that_has_changed_nothing_is_lost_and_what_may_be_wrong_is_nam
         assert changed.keys() <= doubtful, "what has a file is read again from it"
 
 
-def test_what_is_no_json_any_more_does_not_stand_in_the_way(home: Home, tmp_path: Path) -> None:
+def test_a_damaged_json_value_does_not_block_repair(home: Home, tmp_path: Path) -> None:
     with home.open("notes") as base:
         given = tmp_path / "given.txt"  # which is in no inbox
         given.write_text("Ida Berg paints the quay.")

@@ -254,7 +254,7 @@ def test_a_home_that_is_read_only_at_the_start_is_waited_for(
     require_all_remembered(cramped, ["a.txt"])
 
 
-def test_one_that_is_damaged_does_not_keep_the_watcher_from_the_others(place: Place) -> None:
+def test_a_damaged_knowledge_base_does_not_keep_the_watcher_from_the_others(place: Place) -> None:
     place.home.create("broken")
     ledger = place.home.layout("broken").folder / "ledger.sqlite"
     ledger.write_bytes(b"nothing of the kind")

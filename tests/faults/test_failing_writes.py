@@ -214,6 +214,14 @@ def test_a_commit_that_fails_when_it_may_be_in_the_log_takes_no_files_away(sweep
         require_done_or_refused(sweep.trial, outcome)
 
 
+@pytest.mark.parametrize("name", ["query --feedback"])
+def test_a_judgement_that_the_ledger_does_not_take_is_not_half_noted(sweep: Sweep) -> None:
+    calls = enumerate(sweep.calls)
+    for number in [n for n, call in calls if call.startswith("fsync ") and call.endswith("-wal")]:
+        for fault in (Fault(number, error=errno.EIO), Fault(number, "from then on")):
+            require_done_or_refused(sweep.trial, outcome_of(sweep, fault))
+
+
 def outcome_of(sweep: Sweep, fault: Fault) -> Outcome:
     put(sweep.ready, sweep.trial.home)
     return sweep.failing.run(sweep.trial.home, sweep.trial.words, fault)

@@ -12,7 +12,7 @@ from watched import Place, command, new_place
 
 from memctl.schema.table_names import FORGET
 
-MOST_STEPS = 10_000 if IS_LONG else 2
+MAX_STEPS = 10_000 if IS_LONG else 2
 WRITERS: dict[str, Command] = {
     "memory add": ("memory", "add", "The spare key is with Ida.", *NOTES_KB),
     "ingest": ("ingest", "--text", "Dora Finch sends a letter.", *NOTES_KB),
@@ -48,7 +48,7 @@ def test_a_forget_that_is_killed_at_any_step_is_completed_by_who_writes_next(
     monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0")
     assert len(images) > 3
     first = 0 if IS_LONG else list(WRITERS).index(writer)  # each gets others
-    for image in images[first :: max(1, -(-len(images) // MOST_STEPS))]:
+    for image in images[first :: max(1, -(-len(images) // MAX_STEPS))]:
         put(image.home, home)
         assert command(home, *WRITERS[writer]) == 0, image.step
         with home_at(home).open("notes") as base:
@@ -81,7 +81,7 @@ def test_a_forget_that_somebody_is_at_is_left_to_them(
         assert len(base.store.ledger.jobs.unfinished_jobs(FORGET)) == 1
 
 
-def test_one_that_had_to_leave_something_is_not_tried_by_every_writer(
+def test_a_forget_with_leftovers_is_not_retried_by_every_writer(
     killed: tuple[Path, list[Image]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, images = killed

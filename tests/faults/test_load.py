@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("quick_reading")
 FILES, PATIENCE_SECONDS = (20_000, 7_200) if IS_LONG else (240, 600)
 NAMES = 10_000 if IS_LONG else 200
 SMALL_BYTES, LARGE_BYTES = (200 << 20, 2 << 30) if IS_LONG else (1 << 19, 2 << 20)
-MOST_GROWTH = 1200 << 20 if IS_LONG else 48 << 20
+MAX_GROWTH = 1200 << 20 if IS_LONG else 48 << 20
 """The index of the words of some million memories is gathered in half a gigabyte at a time, and
 made in one; that of a small file never needs as much."""
 
@@ -105,7 +105,7 @@ def test_a_text_far_bigger_than_another_is_taken_in_about_as_much_memory(
     options = ("ingest", "-k", "notes", "-q")
     before, after = (peak(started(place, *options, str(path))) for path in (small, large))
     print(f"{SMALL_BYTES} bytes: {before}, {LARGE_BYTES} bytes: {after}")
-    assert after - before < MOST_GROWTH
+    assert after - before < MAX_GROWTH
     sizes = [row["size"] for row in place.rows("documents", "size")]
     assert sum(sizes) >= small.stat().st_size + large.stat().st_size
 
@@ -129,7 +129,7 @@ class Counted(WatchedBases):
         return super().names()
 
 
-def test_what_is_written_slowly_is_taken_once_and_whole(
+def test_a_slowly_written_file_is_ingested_once_and_whole(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the system does not tell who has a file open, too."""

@@ -35,7 +35,7 @@ from watched import command
 
 from memctl.files import is_temporary
 
-MOST_STEPS, MOST_OF_WATCH = (10_000, 10_000) if IS_LONG else (1, 4)
+MAX_STEPS, MAX_OF_WATCH = (10_000, 10_000) if IS_LONG else (1, 4)
 OWN = [name for name in ACTS if name not in LIKE_OTHERS]
 PAIRS = [tuple(OWN[place : place + 2]) for place in range(0, len(OWN), 2)]
 TRIED = [(name,) for name in ACTS] if IS_LONG else [*PAIRS, LIKE_OTHERS]
@@ -79,7 +79,7 @@ def test_a_command_killed_at_any_step_has_done_its_work_or_can_be_run_again(
     assert len(images) > 2
     if name in ("consolidate", "job undo"):  # which have insights to write and to take back
         assert "'insight'" in repr(trial.before) + repr(trial.after)
-    for image in some(images, MOST_OF_WATCH if name == "watch" else MOST_STEPS, dice):
+    for image in some(images, MAX_OF_WATCH if name == "watch" else MAX_STEPS, dice):
         print(name, image.step)
         put(image.home, home)
         trial.require_all_well()
@@ -117,7 +117,7 @@ def test_a_command_is_killed_where_its_image_was_taken(
         ("watch", ("watch", "--once")),
     ],
 )
-def test_what_a_kill_leaves_half_written_goes_at_the_next_start(
+def test_half_written_files_of_a_killed_process_are_removed_at_the_next_start(
     home: Path, tmp_path: Path, name: str, start: Command
 ) -> None:
     _, images = tried(name, home, tmp_path)

@@ -143,7 +143,7 @@ def test_counts_match_exactly_and_nobody_sees_half_a_document(place: Place) -> N
     assert place.damage() == []
 
 
-def test_one_that_does_not_wait_is_told_who_writes_and_ends_with_11(place: Place) -> None:
+def test_a_command_that_does_not_wait_names_the_writer_and_exits_with_11(place: Place) -> None:
     with place.open() as base, base.store.write():
         with memctl(place, "ingest", "-k", "notes", "--text", "x y z", wait="0") as second:
             _, err = second.communicate(timeout=PATIENCE)

@@ -74,7 +74,7 @@ def test_a_judged_conversation_leaves_a_record_is_looked_back_on_and_goes_when_f
     assert not any("Aurora" in text or "marmalade" in text for text in texts)
 
 
-def test_what_is_said_to_be_missing_is_no_answer(memctl: Run) -> None:
+def test_a_statement_that_something_is_missing_is_no_answer(memctl: Run) -> None:
     question = "When does the ferry to Norway leave?"
     memctl("ingest", "--text", "Tomatoes want sun.")
     assert memctl("query", question).rows[0]["answer"]["text"] == "Not in memory."
@@ -241,7 +241,7 @@ def test_rewards_by_day_prompt_and_agent_are_shown(memctl: Any) -> None:
     assert memctl("stats", "--feedback", "--queries").code == 2
 
 
-def test_what_the_answer_should_have_been_answers_in_its_own_words(memctl: Any) -> None:
+def test_a_corrected_answer_is_given_in_its_own_words(memctl: Any) -> None:
     ask(memctl, "when does Aurora ship?")
     memctl("feedback", "add", "last", "bad", "--example", "Aurora ships on 5 August, from Oslo.")
     answer = memctl("query", "when does Aurora ship?", "-o", "json").json["answer"]
@@ -282,7 +282,7 @@ def test_the_reward_is_the_weighted_mean_of_what_is_known() -> None:
     assert said == [0.8, 0.2, None, 0.2, 0.2, None]
 
 
-def test_what_is_asked_for_most_is_shown_without_marks(memctl: Any, tmp_path: Path) -> None:
+def test_frequent_questions_are_shown_without_marks(memctl: Any, tmp_path: Path) -> None:
     note = tmp_path / "boat.md"
     note.write_text("# Boat\n\n## Log\n\nThe hull of the [[Selkie]] is painted dark blue.\n")
     memctl("ingest", str(note))

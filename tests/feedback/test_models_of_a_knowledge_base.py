@@ -77,7 +77,7 @@ def test_an_endpoint_that_the_settings_do_not_name_is_refused_and_never_used(
 @pytest.mark.parametrize(
     "lines", ['[endpoint]\napi_key_env = "HOME"', "[budget]\ndaily_tokens = -1", "budget = 3"]
 )
-def test_what_it_may_not_say_is_named(notes: Any, folder: Path, lines: str) -> None:
+def test_a_forbidden_setting_is_named(notes: Any, folder: Path, lines: str) -> None:
     path = folder / "home" / "kb" / "notes" / "kb.toml"
     before = path.read_text()
     where = f"{before}\n{lines}\n" if lines.startswith("[") else f"{lines}\n{before}"

@@ -45,7 +45,7 @@ def sources(memctl: Any, folder: Path) -> Any:
     return memctl
 
 
-def test_what_a_program_says_is_kept_marked_and_trusted_less(sources: Any) -> None:
+def test_results_of_a_program_are_tagged_and_trusted_less(sources: Any) -> None:
     (done,) = sources("enrich", "who founded Aurora?", "--with", "wiki").rows
     assert (done["source"], done["texts"], done["report"]["ingested"]) == ("wiki", 1, 1)
     (document,) = [
@@ -108,7 +108,7 @@ def test_a_program_that_reads_nothing_and_says_nothing_is_no_failure(sources: An
     assert done["texts"] == 0
 
 
-def test_nobody_is_asked_for_a_private_knowledge_base_or_where_none_is_named(
+def test_no_outside_source_is_asked_for_private_knowledge_bases_or_without_settings(
     sources: Any, folder: Path
 ) -> None:
     sources("kb", "create", "diary", "--private")

@@ -183,7 +183,7 @@ def test_a_model_suggests_a_variant_that_is_not_used_until_somebody_activates_it
     assert memctl("prompt", "activate", "answer", "1").code == 0
 
 
-def test_what_an_import_brings_is_not_in_use(memctl: Any, folder: Path) -> None:
+def test_an_imported_version_is_not_in_use(memctl: Any, folder: Path) -> None:
     memctl("kb", "create", "source")
     memctl("prompt", "add", "answer", "-", "-k", "source", stdin="Say that all is well.")
     memctl("prompt", "activate", "answer", "v1", "-k", "source")

@@ -71,7 +71,7 @@ def test_a_model_that_is_down_is_noted_where_nothing_else_can_search(
     endpoint.mend()
 
 
-def test_who_asked_in_which_conversation_is_noted(
+def test_user_and_conversation_of_a_question_are_recorded(
     memctl: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memctl("ingest", "--text", CODE)

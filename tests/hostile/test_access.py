@@ -136,7 +136,7 @@ def test_a_private_knowledge_base_may_ask_a_model_on_this_machine_and_keeps_no_r
     assert len(endpoint.asked) == once, "what is not private is asked for once"
 
 
-def test_what_becomes_private_forgets_what_models_replied(
+def test_making_something_private_drops_cached_model_replies(
     diary: Run, endpoint: FakeEndpoint, tmp_path: Path
 ) -> None:
     diary("query", "Who was the surgeon of the ship?")

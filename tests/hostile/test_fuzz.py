@@ -32,9 +32,9 @@ from memctl.readers.file_kinds import FILE_KINDS, kind_by_extension
 from memctl.readers.media.clips import ClipKind
 
 SAMPLE = Path(__file__).parents[2] / "sample_inbox"
-SECONDS, MOST_FILES = (600.0, 1_000_000) if IS_LONG else (18.0, 900)
+SECONDS, MAX_FILES = (600.0, 1_000_000) if IS_LONG else (18.0, 900)
 SEED = os.environ.get("MEMCTL_FUZZ_SEED") or (str(random.randrange(1 << 32)) if IS_LONG else "5")
-MOST_BYTES = 200_000
+MAX_BYTES = 200_000
 INTERESTING = [b"\0", b"\xff" * 4, b"\x7f\xff\xff\xff", b"\x1b[2J", b"\n", b"%", b"<", b"{", b"["]
 WORDS = b"The ferry leaves at nine."
 KINDS: dict[str, list[ClipKind]] = {
@@ -135,7 +135,7 @@ def samples(folder: Path) -> list[tuple[str, bytes]]:
     found += [("page.pdf", pdf_of(b"BT /F 12 Tf (ferry) Tj ET")), ("dot.png", png_of(20, 20))]
     found += [("empty.docx", timeless(zip_of({"word/document.xml": b"<a/>"}))), *office_files()]
     found += [*pictures(), *recordings(folder), *open_formats(folder)]
-    return [(name, content) for name, content in found if len(content) <= MOST_BYTES]
+    return [(name, content) for name, content in found if len(content) <= MAX_BYTES]
 
 
 def damaged(content: bytes, chance: random.Random) -> bytes:
@@ -178,7 +178,7 @@ def test_damaged_files_of_every_kind_are_refused_or_read(
     assert {kind_by_extension(name) for name, _ in everything} == of_extensions
     readers = Readers(LimitSettings(memory_mb=1024, seconds=600, processor_seconds=120))
     ends, count = time.monotonic() + SECONDS, 0
-    while count < MOST_FILES and (time.monotonic() < ends or count < len(everything)):
+    while count < MAX_FILES and (time.monotonic() < ends or count < len(everything)):
         name, content = everything[count % len(everything)]
         path = tmp_path / name
         path.write_bytes(damaged(content, chance))
@@ -197,7 +197,7 @@ def test_what_models_are_to_see_and_hear_of_damaged_files_is_refused_or_cut_out(
     chance = random.Random(int(SEED))
     readers = Readers(LimitSettings(memory_mb=1024, seconds=600, processor_seconds=120))
     ends, count = time.monotonic() + SECONDS / 3, 0
-    while count < MOST_FILES and (time.monotonic() < ends or count < len(media)):
+    while count < MAX_FILES and (time.monotonic() < ends or count < len(media)):
         name, content = media[count % len(media)]
         path = tmp_path / name
         path.write_bytes(damaged(content, chance))

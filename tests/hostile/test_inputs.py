@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 HARMLESS = b"The ferry to Texel leaves at nine."
 
 
-MOST_MB, MOST_SECONDS = 400, 60
+MAX_MB, MAX_SECONDS = 400, 60
 """Memory and processor time for one file; none here needs a tenth of that time."""
 
 
 @pytest.fixture(scope="module")
 def readers() -> Iterator[Readers]:
-    limits = LimitSettings(memory_mb=MOST_MB, processor_seconds=MOST_SECONDS, seconds=600)
+    limits = LimitSettings(memory_mb=MAX_MB, processor_seconds=MAX_SECONDS, seconds=600)
     readers = Readers(limits)
     yield readers
     readers.close()
@@ -233,7 +233,7 @@ def test_a_file_made_to_do_harm_is_refused_or_read_within_its_bounds(
     path.write_bytes(HOSTILE[name]())
     began = time.process_time()
     texts, refusal = what_is_made_of(path, readers)
-    assert time.process_time() - began < MOST_SECONDS, "this process reads some formats itself"
+    assert time.process_time() - began < MAX_SECONDS, "this process reads some formats itself"
     assert all(len(text.text) <= PART_CHARS * 1.1 for text in texts)
     assert sum(len(text.text) for text in texts) <= 50_000_000
     if name in REFUSED:
@@ -313,7 +313,7 @@ def test_what_is_no_regular_file_is_not_read_from_a_folder(memctl: Run, special:
     assert [row["title"] for row in memctl("document", "list").rows] == ["fine"]
 
 
-def test_what_is_no_regular_file_stays_in_an_inbox(
+def test_anything_but_a_regular_file_stays_in_an_inbox(
     memctl: Run, special: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEMCTL_WATCH_SETTLE_SECONDS", "0")

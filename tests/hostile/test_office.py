@@ -26,13 +26,13 @@ Change = Callable[[str, str], str]
 BODY, ROWS, SLIDE = "word/document.xml", "xl/worksheets/sheet1.xml", "ppt/slides/slide1.xml"
 SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 FEW_ROWS = "<row><c><v>1</v></c></row>" * 100
-MOST_MB, MOST_SECONDS = 400, 20
+MAX_MB, MAX_SECONDS = 400, 20
 """Memory and processor time of the process that reads; none here needs a third of it."""
 
 
 @pytest.fixture(scope="module")
 def readers() -> Iterator[Readers]:
-    limits = LimitSettings(memory_mb=MOST_MB, processor_seconds=MOST_SECONDS, seconds=300)
+    limits = LimitSettings(memory_mb=MAX_MB, processor_seconds=MAX_SECONDS, seconds=300)
     readers = Readers(limits)
     yield readers
     readers.close()

@@ -290,14 +290,14 @@ def test_a_comparison_says_what_each_knows_and_where_they_disagree(two: Run) -> 
     assert "disagreements: 1" in shown
 
 
-def test_what_has_no_title_is_compared_by_its_source(two: Run) -> None:
+def test_documents_without_a_title_are_compared_by_their_source(two: Run) -> None:
     two("session", "start", "--id", "talk", "-k", "a")
     two("session", "say", "talk", "The ferry is late today.", "-k", "a")
     texts = {each["text"] for each in two("kb", "diff", "a", "b", "-o", "json").json["only"]}
     assert texts == {"Shed", "Rent", "session:talk"}
 
 
-def test_what_came_in_is_found_and_what_disagrees_becomes_an_insight(two: Run) -> None:
+def test_merged_memories_are_found_and_disagreements_become_insights(two: Run) -> None:
     tried = two("kb", "merge", "a", "b", "--dry-run")
     assert "would take 1 document, 2 memories of b into a" in tried.out
     assert len(two("document", "list", "-k", "a").rows) == 2
@@ -315,7 +315,7 @@ def test_what_came_in_is_found_and_what_disagrees_becomes_an_insight(two: Run) -
     assert len(two("document", "list", "-k", "a").rows) == 2
 
 
-def test_where_nothing_new_comes_in_no_snapshot_is_left(two: Run) -> None:
+def test_a_merge_without_changes_leaves_no_snapshot(two: Run) -> None:
     for name in ("a", "b"):
         for words in (("create", "stock"), ("write", "stock", "lamps", "3")):
             two("pool", *words, "-k", name)
@@ -337,7 +337,7 @@ def test_where_nothing_new_comes_in_no_snapshot_is_left(two: Run) -> None:
     assert two("sql", "from memories order by id", "-k", "a").rows == before
 
 
-def test_one_that_a_newer_version_made_is_refused(two: Run, tmp_path: Path) -> None:
+def test_a_knowledge_base_of_a_newer_version_is_refused(two: Run, tmp_path: Path) -> None:
     settings = tmp_path / "home/kb/b/kb.toml"
     settings.write_text(settings.read_text().replace("format_version = 1", "format_version = 9"))
     for words in (("diff", "a", "b"), ("merge", "a", "b", "--yes"), ("merge", "b", "a", "--yes")):
@@ -383,9 +383,7 @@ def _kept(memctl: Run, kb: str) -> list[tuple[str, bool]]:
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [("a", "b"), ("b", "a")])
-def test_what_was_kept_and_edited_of_a_conversation_comes_along(
-    two: Run, ours: str, theirs: str
-) -> None:
+def test_edited_memories_of_a_conversation_are_merged(two: Run, ours: str, theirs: str) -> None:
     for name, cat in (("a", "Mia"), ("b", "Rex")):
         two("session", "start", "--id", "talk", "-k", name)
         _say(two, name, f"remember: the cat is called {cat}")
@@ -470,7 +468,7 @@ def test_a_home_of_another_machine_is_taken_in(two: Run, tmp_path: Path) -> None
         (("a", "none"), "none"),
     ],
 )
-def test_what_cannot_be_merged_is_refused(two: Run, words: tuple[str, ...], said: str) -> None:
+def test_a_merge_that_cannot_work_is_refused(two: Run, words: tuple[str, ...], said: str) -> None:
     two("kb", "create", "secret", "--private")
     refused = two("kb", "merge", *words, "--yes")
     assert refused.code in (2, 10)

@@ -335,7 +335,7 @@ def test_a_merge_that_only_changes_what_was_known_says_so(
     assert row["archived_at"] is None, "it is not archived in one of the two"
 
 
-def test_one_of_a_kind_is_counted_in_the_singular(at: At) -> None:
+def test_a_count_of_one_is_singular(at: At) -> None:
     at("b", "session", "start", "--id", "talk")
     at("b", "session", "say", "talk", "When does the ferry leave?")
     at("b", "feedback", "add", "talk", "--score", "0.2", "--text", "wrong")

@@ -125,7 +125,7 @@ def test_the_vectors_are_mapped_and_are_those_of_the_file() -> None:
 def test_words_that_are_kept_at_hand_do_not_grow_beyond_their_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(static_embedder, "MOST_WORDS", 50)
+    monkeypatch.setattr(static_embedder, "MAX_WORDS", 50)
     texts = [f"note{number} " + "words" * 20 for number in range(200)]
     assert np.array_equal(EMBEDDER.embed(texts), EMBEDDER.embed(list(texts)))
     assert 0 < len(EMBEDDER._words) <= 50

@@ -50,7 +50,7 @@ def test_a_recording_without_speech_has_no_words(endpoint: FakeEndpoint, tmp_pat
 @pytest.mark.parametrize(
     ("status", "error"), [(503, ModelUnavailable), (429, ModelUnavailable), (401, ModelRefused)]
 )
-def test_what_an_endpoint_refuses_is_told_as_for_other_models(
+def test_a_refusal_of_the_endpoint_is_reported_as_for_other_models(
     endpoint: FakeEndpoint, tmp_path: Path, status: int, error: type[Exception]
 ) -> None:
     endpoint.fail(status)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from memctl.operations.tool_calls import MOST_CHARACTERS, bounded, cut_text
+from memctl.operations.tool_calls import MAX_CHARACTERS, bounded, cut_text
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from memctl.operations.tool_calls import MOST_CHARACTERS, bounded, cut_text
 )
 def test_a_result_of_megabytes_is_cut_with_a_note(value: dict[str, object]) -> None:
     found = bounded(value)
-    assert len(json.dumps(found, ensure_ascii=False)) <= MOST_CHARACTERS + 200
+    assert len(json.dumps(found, ensure_ascii=False)) <= MAX_CHARACTERS + 200
     assert "cut to 25,000 characters" in found["note"]
     assert found.keys() >= value.keys()
 
@@ -32,4 +32,4 @@ def test_a_result_that_fits_is_left_as_it_is() -> None:
 
 def test_a_long_text_is_cut_with_a_note() -> None:
     assert cut_text("short") == "short"
-    assert len(cut_text("z" * 10_000_000)) < MOST_CHARACTERS + 200
+    assert len(cut_text("z" * 10_000_000)) < MAX_CHARACTERS + 200

@@ -40,7 +40,7 @@ def ops(ann: Pools) -> Pools:
     return ann
 
 
-def test_what_was_written_under_a_path_is_read_under_it(ops: Pools) -> None:
+def test_a_value_written_under_a_path_is_read_under_it(ops: Pools) -> None:
     change = ops.write("ops", "agent_bulletin.market_regime", REGIME)
     assert (change.version, change.keys) == (1, ("agent_bulletin.market_regime",))
     assert ops.read("ops", "agent_bulletin.market_regime").value == REGIME

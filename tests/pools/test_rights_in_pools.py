@@ -111,7 +111,7 @@ def test_rights_that_cannot_be_meant_are_refused(ann: Pools, access: dict[str, o
         ann.create("ops", access=access)
 
 
-def test_who_may_write_does_not_also_stand_among_the_readers() -> None:
+def test_a_writer_is_not_also_listed_as_a_reader() -> None:
     access = Access.parse({"read": ["a", "b"], "write": ["b"]}, "shared")
     assert (access.read, access.write) == (("a",), ("b",))
 

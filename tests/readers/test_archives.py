@@ -125,7 +125,7 @@ def test_an_archive_unpacks_to_no_more_than_it_may(
     path.write_bytes(_zip({"bomb.txt": b"0" * (50 << 20)}))
     with pytest.raises(OverLimit, match="200 times its size"):
         list(read(path))
-    monkeypatch.setattr(archives, "MOST_MEMBERS", 2)
+    monkeypatch.setattr(archives, "MAX_MEMBERS", 2)
     path.write_bytes(_zip({f"{n}.txt": "x" for n in range(3)}))
     with pytest.raises(OverLimit, match="more than 2 members"):
         list(read(path))

@@ -195,7 +195,7 @@ def test_lines_with_times_that_nobody_speaks_are_no_chat(tmp_path: Path) -> None
 # --- text that phones export ----------------------------------------------------------------------
 
 
-def test_what_stands_for_a_picture_in_a_chat_of_a_phone_says_nothing(tmp_path: Path) -> None:
+def test_a_placeholder_for_a_picture_in_a_phone_chat_is_dropped(tmp_path: Path) -> None:
     path = tmp_path / "WhatsApp Chat mit Ann.txt"
     path.write_text(
         "13.05.26, 14:03 - Ann: Wer hat den Schlüssel?\n"

@@ -61,7 +61,7 @@ def test_what_is_quoted_or_signed_is_in_the_text_and_in_no_passage(
 
 
 @pytest.mark.parametrize("case", REPLIES)
-def test_what_is_quoted_is_told_from_what_is_signed(tmp_path: Path, case: str) -> None:
+def test_quotations_are_told_apart_from_signatures(tmp_path: Path, case: str) -> None:
     text = _text(tmp_path, HEAD + REPLIES[case])
     quoted = "".join(text.text[start:end] for start, end in text.quotations)
     assert ("Shall we sell the crane?" in quoted) == (not case.startswith("above"))

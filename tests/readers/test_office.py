@@ -137,7 +137,7 @@ def test_the_day_of_a_row_is_not_that_of_its_sheet(tmp_path: Path) -> None:
     assert source.created_at != datetime(2026, 3, 1, tzinfo=UTC)
 
 
-def test_what_the_template_says_is_not_taken_for_the_documents_own(tmp_path: Path) -> None:
+def test_properties_of_the_template_are_not_the_documents(tmp_path: Path) -> None:
     document = docx.Document()
     document.add_paragraph("Words")
     document.save(str(tmp_path / "2026-05-02 minutes.docx"))

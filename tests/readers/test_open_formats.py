@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import zipfile
 from contextlib import closing
@@ -187,20 +188,57 @@ def test_a_database_is_read_table_by_table_and_left_as_it_was(
     assert source.metadata["tables"] == ["rents"]
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
-    monkeypatch.setattr(sqlite_files, "MOST_ROWS", 1)
+    monkeypatch.setattr(sqlite_files, "MAX_ROWS", 1)
     (source,) = read(path)
     assert source.missing == ("rows of rents beyond the first 1",)
     assert "Rome 1" not in source.text
 
 
-def test_a_database_in_use_or_damaged_says_so(tmp_path: Path) -> None:
+def test_rows_that_stand_only_in_the_log_of_a_database_are_read(tmp_path: Path) -> None:
     path = database(tmp_path / "a.db", 500)
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA journal_mode = wal")
         db.execute("INSERT INTO rents VALUES ('Oslo', 3, NULL)")
         db.commit()
-        with pytest.raises(UnreadableSource, match=r"a\.db is in use: .* a\.db-wal"):
-            list(read(path))
+        before = {each: each.read_bytes() for each in tmp_path.iterdir()}
+        (source,) = read(path)
+        assert "city: Oslo; rent: 3\n" in source.text
+        assert {each: each.read_bytes() for each in tmp_path.iterdir()} == before
+
+
+def test_half_of_a_change_to_a_database_is_not_read(tmp_path: Path) -> None:
+    path = database(tmp_path / "a.db")
+    (tmp_path / "copy").mkdir()
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA cache_size = 1")
+        db.execute("BEGIN")
+        db.executemany("INSERT INTO rents VALUES ('Oslo', ?, NULL)", ((n,) for n in range(2_000)))
+        for each in (path, tmp_path / "a.db-journal"):
+            shutil.copy(each, tmp_path / "copy")
+        db.execute("ROLLBACK")
+    (source,) = read(tmp_path / "copy/a.db")
+    assert "Rome 1" in source.text
+    assert "Oslo" not in source.text
+
+
+def test_a_database_in_use_or_damaged_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = database(tmp_path / "a.db", 500)
+    log = tmp_path / "a.db-wal"
+    log.write_bytes(b"x")
+    monkeypatch.setattr(sqlite_files, "MAX_COPIED", 100)
+    with pytest.raises(UnreadableSource, match=r"a\.db has changes .* a\.db-wal, and is too big"):
+        list(read(path))
+    monkeypatch.undo()
+
+    def grow(*files: object) -> None:
+        log.write_bytes(b"xy")
+
+    monkeypatch.setattr(sqlite_files.shutil, "copyfileobj", grow)
+    with pytest.raises(UnreadableSource, match=r"a\.db is in use: it changed"):
+        list(read(path))
+    log.unlink()
     damaged = path.read_bytes()
     (tmp_path / "b.db").write_bytes(damaged[:4096] + b"\xff" * (len(damaged) - 4096))
     with pytest.raises(UnreadableSource, match=r"b\.db is damaged or not an SQLite database"):

@@ -431,7 +431,7 @@ def test_page_numbers_go_and_other_numbers_stay() -> None:
     assert all(f"Item {page * 7} was" in text for page, text in enumerate(cleaned, 1))
 
 
-def test_what_stands_on_two_pages_only_is_no_running_title() -> None:
+def test_a_line_on_only_two_pages_is_no_running_title() -> None:
     cleaned = clean_pages(_pages(2))
     assert all("Harbour Roastery" in text for text in cleaned)
 

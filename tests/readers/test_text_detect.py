@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import random
 import zipfile
 from pathlib import Path
 
@@ -134,6 +136,7 @@ def test_text_in_other_encodings_is_text(tmp_path: Path, encoding: str) -> None:
     [
         (b"\x7fELF\2\1\1\0" + bytes(256), "program"),
         (b"PAR1" + bytes(100), "Parquet"),
+        (b"7\x7f\x06\x82" + bytes(100), "log of an SQLite database"),
         (b"PK\x03\x04" + bytes(range(256)), "zip"),
         (bytes(range(256)) * 4, "neither text nor"),
     ],
@@ -161,6 +164,57 @@ def test_an_empty_file_of_any_name_is_an_empty_source(
 ) -> None:
     with pytest.raises(EmptySource, match="empty"):
         list(read(_file(tmp_path, content, name)))
+
+
+MARKS = (
+    b"",
+    codecs.BOM_UTF8,
+    codecs.BOM_UTF16_LE,
+    codecs.BOM_UTF16_BE,
+    codecs.BOM_UTF32_LE,
+    codecs.BOM_UTF32_BE,
+)
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_random_bytes_are_no_text_whatever_byte_order_mark_they_have(
+    tmp_path: Path, mark: bytes
+) -> None:
+    dice = random.Random(7)
+    for length in (16, 20, 24, 31, 32, 33, 50, 64, 100, 200, 500, 1_000, 4_000):
+        with pytest.raises(UnreadableSource, match="neither text nor"):
+            list(read(_file(tmp_path, mark + dice.randbytes(length), "a.txt")))
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_two_odd_bytes_are_no_text(tmp_path: Path, mark: bytes) -> None:
+    with pytest.raises(UnreadableSource, match="neither text nor"):
+        list(read(_file(tmp_path, mark + b"\x8f\xea", "a.txt")))
+
+
+WORDS = (
+    "Müller fährt über die Brücke.",
+    "Привет, Аня подписала договор.",
+    "日本語の文章です。港の事務所。",
+    "港口办公室的租约",
+    "안녕하세요 항구 사무실 임대",
+    "مرحبا بكم في مكتب الميناء",
+    "नमस्ते बंदरगाह कार्यालय",
+    "Deutsch, Русский, Ελληνικά, עברית, 日本語, 한국어",
+    "fine 🎉😀",
+    "東京都",
+)
+
+
+@pytest.mark.parametrize("text", WORDS)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_text_that_ends_within_a_character_is_read(
+    tmp_path: Path, text: str, encoding: str
+) -> None:
+    whole = text.encode(encoding)
+    for cut in range(3):
+        (source,) = read(_file(tmp_path, whole[: len(whole) - cut], "a.txt"))
+        assert source.text.startswith(text[: len(text) - 2])
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.json", "a.bin", "a"])

@@ -86,9 +86,7 @@ def _segment(source: SourceText, words: str) -> Segment:
         ("**Anna** 11 June 2026", None),
     ],
 )
-def test_what_stands_below_a_day_is_of_that_day(
-    tmp_path: Path, heading: str, day: int | None
-) -> None:
+def test_text_below_a_date_has_that_date(tmp_path: Path, heading: str, day: int | None) -> None:
     note = f"# Running notes\n\nOf the whole.\n\n{heading}\n\nMet Holger.\n\n# Next\n\nLater.\n"
     source = _read(
         tmp_path, note.replace("\n\nMet", "\nMet" if "**" in heading else "\n\nMet"), "n.md"
@@ -114,7 +112,7 @@ def test_the_text_of_a_note_is_the_file_itself(tmp_path: Path) -> None:
     assert source.text == NOTE
 
 
-def test_what_stands_under_a_heading_carries_its_path(tmp_path: Path) -> None:
+def test_text_under_a_heading_carries_its_path(tmp_path: Path) -> None:
     source = _read(tmp_path, NOTE, "x.md")
     assert _segment(source, "See [[").heading == "Harbour"
     assert _segment(source, "| tar").heading == "Harbour > Costs today"
@@ -163,7 +161,7 @@ def test_without_front_matter_the_first_heading_is_the_title(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "front", ["---\n[broken\n---\n", "---\njust a line\n---\n", "---\na: 1\n", "---\n---\n"]
 )
-def test_what_is_no_front_matter_is_text(tmp_path: Path, front: str) -> None:
+def test_a_block_that_is_no_front_matter_is_text(tmp_path: Path, front: str) -> None:
     source = _read(tmp_path, f"{front}Hello\n", "x.md")
     assert source.text == f"{front}Hello\n"
     assert "Hello" in source.text[source.segments[-1].start :]
@@ -419,7 +417,7 @@ def test_times_without_a_date_take_the_day_of_the_files_name(tmp_path: Path) -> 
         "https://a.b\nhttps://a.c\nhttps://a.d\n",
     ],
 )
-def test_what_is_no_conversation_is_not_taken_for_one(text: str) -> None:
+def test_prose_is_not_taken_for_a_conversation(text: str) -> None:
     assert not chat_style(text)
 
 

@@ -111,7 +111,9 @@ def test_one_that_is_busy_is_not_waited_for(home: Path) -> None:
         is_over.set()
 
 
-def test_one_that_falls_silent_counts_as_dead(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_resident_process_counts_as_dead(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(client, "SILENT_SECONDS", 0.1)
     is_over = threading.Event()
 
@@ -280,7 +282,7 @@ def test_there_is_one_of_them(running: Path) -> None:
     assert resident_status(running, __version__).pid == before
 
 
-def test_one_beside_a_command_ends_with_it(home: Path) -> None:
+def test_a_resident_process_beside_a_command_ends_with_it(home: Path) -> None:
     with resident_beside(load_config({"home": str(home)})):
         while not resident_status(home, __version__).running:
             pass

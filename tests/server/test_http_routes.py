@@ -91,7 +91,7 @@ def test_a_listing_has_the_rows_of_the_command(
     ("path", "words"),
     [(KB, "kb show notes"), (f"{KB}/graph", "graph show -k notes"), ("/v1/stats", "stats")],
 )
-def test_one_thing_is_shown_as_the_command_shows_it(
+def test_an_item_is_shown_as_the_command_shows_it(
     client: TestClient, command: Any, path: str, words: str
 ) -> None:
     found, printed = client.get(path).json(), command(*words.split())

@@ -80,7 +80,7 @@ def test_a_text_a_file_and_lines_are_remembered(serve: Serve, client: TestClient
     assert spooled(serve) == []
 
 
-def test_what_cannot_be_taken_in_is_refused_and_leaves_nothing(
+def test_an_unreadable_upload_is_refused_and_leaves_nothing(
     serve: Serve, client: TestClient
 ) -> None:
     for body, status in (
@@ -164,7 +164,7 @@ def test_an_upload_becomes_a_job_that_can_be_watched(serve: Serve, client: TestC
     assert client.post(f"{KB}/consolidate", json={"dry_run": True}).json()["dry_run"] is True
 
 
-def test_what_a_killed_server_had_accepted_is_taken_in_at_the_next_start(tmp_path: Path) -> None:
+def test_uploads_accepted_by_a_killed_server_are_ingested_at_the_next_start(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with serving(home) as first:
         first.home.create("default")

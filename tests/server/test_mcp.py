@@ -366,7 +366,7 @@ def test_recall_of_what_memory_knows_nothing_of_says_so(client: Client) -> None:
     assert "Memory has nothing on that" in text or "Perhaps none of these" in text
 
 
-def test_what_was_said_on_one_day_is_told_with_its_time(connect: Connect, tmp_path: Path) -> None:
+def test_turns_of_one_day_are_returned_with_their_time(connect: Connect, tmp_path: Path) -> None:
     client = connect(MEMCTL_HOME=str(tmp_path / "own"))
     asked = {"question": "When is our weekly meeting?"}
     empty = client.call("recall", **asked)
@@ -415,7 +415,7 @@ def test_a_memory_is_remembered_revised_and_forgotten_after_a_trial(
     assert client.call("open", id=revised["id"])["isError"] is True
 
 
-def test_what_is_left_of_a_forgotten_memory_is_told(connect: Connect, tmp_path: Path) -> None:
+def test_leftovers_of_a_forgotten_memory_are_reported(connect: Connect, tmp_path: Path) -> None:
     client = connect(MEMCTL_HOME=str(tmp_path))
     id_ = client.call("remember", text="The gate code is 4711.")["structuredContent"]["id"]
     with memctl.open("default", home=tmp_path) as base:

@@ -14,7 +14,7 @@ import memctl
 from memctl.config import load_config
 from memctl.home import Home
 from memctl.operations.operation_context import OperationContext
-from memctl.operations.tool_calls import MOST_CHARACTERS, bounded
+from memctl.operations.tool_calls import MAX_CHARACTERS, bounded
 from memctl.server.mcp_session import McpSession
 from memctl.server.mcp_tools import choose_tools, tool_sets
 from memctl.sessions.conversations import Message
@@ -157,7 +157,7 @@ def test_a_call_tells_its_progress_to_who_wants_to_know(client: Client) -> None:
     assert not client.notifications
 
 
-def test_who_has_subscribed_to_a_pool_is_notified_of_a_change_once(home: Home) -> None:
+def test_a_subscriber_of_a_pool_is_notified_of_a_change_once(home: Home) -> None:
     with OperationContext.of(home, ["notes"]) as context:
         client = connected(context)
         uri = "memctl://pool/default"
@@ -215,7 +215,7 @@ def test_a_result_that_is_cut_says_where_the_rest_begins(home: Home) -> None:
     rows = [{"id": str(number), "text": "x" * 150} for number in range(400)]
     value = {"documents": rows, "total": 1_000, "next_offset": 500}
     cut = bounded(value)
-    assert len(json.dumps(cut)) <= MOST_CHARACTERS + 200
+    assert len(json.dumps(cut)) <= MAX_CHARACTERS + 200
     assert cut["next_offset"] == 100 + len(cut["documents"])
     last = bounded({**value, "total": 500, "next_offset": None})
     assert last["next_offset"] == 100 + len(last["documents"])

@@ -27,19 +27,19 @@ def test_tabs_are_closed_a_while_after_the_last_was_left() -> None:
     clock = Seconds()
     tabs = OpenTabs(clock)
     clock.now += 1000
-    assert not tabs.closed_for(60)  # no browser has come yet
+    assert not tabs.are_closed_for(60)  # no browser has come yet
     tabs.show("one")
     tabs.show("two")
     tabs.leave("one")
     clock.now += 1000
-    assert not tabs.closed_for(60)
+    assert not tabs.are_closed_for(60)
     tabs.leave("two")
     tabs.leave("two")
     clock.now += 59
     tabs.leave("three")  # which was never shown
-    assert not tabs.closed_for(60)
+    assert not tabs.are_closed_for(60)
     clock.now += 1
-    assert tabs.closed_for(60)
+    assert tabs.are_closed_for(60)
 
 
 def test_going_from_page_to_page_is_no_end() -> None:
@@ -50,7 +50,7 @@ def test_going_from_page_to_page_is_no_end() -> None:
     clock.now += 1
     tabs.show("two")
     clock.now += 1000
-    assert not tabs.closed_for(60)
+    assert not tabs.are_closed_for(60)
 
 
 @pytest.fixture

@@ -585,7 +585,7 @@ def test_nothing_sent_to_the_inbox_is_refused(browser: TestClient) -> None:
     assert refused.status_code == 400
 
 
-def test_what_waits_in_the_inbox_is_listed_and_taken_in(served: Serve, browser: TestClient) -> None:
+def test_waiting_inbox_files_are_listed_and_ingested(served: Serve, browser: TestClient) -> None:
     (served.home.layout("default").inbox / "cellar.txt").write_text("The cellar is damp.")
     page = browser.get("/inbox?kb=default")
     assert "cellar.txt" in page.text
@@ -694,7 +694,7 @@ def test_names_that_belong_together_have_one_colour(
     page = browser.get("/graph?name=Jo Falk")
     check(page)
     assert page.text.count('data-community="2"') == 3
-    monkeypatch.setattr(overview_pages, "_MOST_EDGES", 1)
+    monkeypatch.setattr(overview_pages, "_MAX_EDGES", 1)
     fewer = browser.get("/graph?name=Jo Falk", headers=JSON).json()
     assert (fewer["nodes"], len(fewer["edges"])) == (found["nodes"], 1)
 

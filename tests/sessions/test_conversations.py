@@ -28,7 +28,7 @@ from memctl.models import load_embedder
 from memctl.records import Filters
 from memctl.schema.arrow_tables import vector_rows
 from memctl.sessions.conversations import Message
-from memctl.sessions.folding import Folded, Folding, session_document
+from memctl.sessions.folding import FoldedTurns, Folding, session_document
 from memctl.store.ledger.session_repositories import (
     InjectedRepository,
     Session,
@@ -246,7 +246,7 @@ def test_the_seconds_of_a_report_are_those_that_the_turns_took_too(
 ) -> None:
     fold, monotonic, later = Folding.fold, time.monotonic, 0.0
 
-    def takes_long(self: Folding) -> Folded:
+    def takes_long(self: Folding) -> FoldedTurns:
         nonlocal later
         later += 100
         return fold(self)
@@ -281,7 +281,7 @@ def test_turns_that_are_in_the_ledger_are_not_held_in_memory_too(
 ) -> None:
     fold, held = Folding.fold, list[Turn]()
 
-    def look(self: Folding, progress: None) -> Folded:
+    def look(self: Folding, progress: None) -> FoldedTurns:
         turns = [each for each in gc.get_objects() if isinstance(each, Turn)]
         held.extend(turn for turn in turns if turn.session_id == "terns")
         return fold(self, progress=progress)

@@ -151,7 +151,7 @@ def test_triggers_of_the_front_matter_have_two_skills_compared(memctl: Run, tmp_
     assert "'Always squash the commits of a branch'" in found["explanation"]
 
 
-def test_what_skills_are_called_is_no_instruction(memctl: Run, write: Write) -> None:
+def test_a_skills_name_is_no_instruction(memctl: Run, write: Write) -> None:
     body = "# {}\n\nCall the team in an outage."
     root = write("never-panic", "Stay calm in an outage.", body.format("Never panic")).parent
     write("always-panic", "Stay calm in an outage.", body.format("always-panic"))

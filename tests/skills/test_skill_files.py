@@ -226,7 +226,7 @@ def test_a_dry_run_writes_nothing(memctl: Run, write: Write) -> None:
     assert memctl("skill", "list").rows == []
 
 
-def test_nothing_to_import_is_told(memctl: Run, tmp_path: Path) -> None:
+def test_an_import_without_skills_is_reported(memctl: Run, tmp_path: Path) -> None:
     assert memctl("skill", "add", str(tmp_path)).code == 4
     assert memctl("skill", "add", str(tmp_path / "nowhere")).code == 2
 

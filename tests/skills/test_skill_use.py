@@ -31,7 +31,7 @@ def test_a_search_finds_the_one_on_deployment_first(memctl: Run, write: Write) -
     assert memctl("skill", "search", "bake a cake with yeast", "-n", "1").rows == []
 
 
-def test_of_two_that_fit_alike_the_healthier_comes_first(memctl: Run, write: Write) -> None:
+def test_the_healthier_of_two_equal_skills_comes_first(memctl: Run, write: Write) -> None:
     root = write("ship-a", DEPLOY).parent
     write("ship-b", DEPLOY)
     memctl("skill", "add", str(root))

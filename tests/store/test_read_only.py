@@ -71,7 +71,7 @@ with Store.open(folder) as store:
     assert sorted(folder.rglob("*")) == before
 
 
-def test_what_is_only_in_the_log_beside_the_ledger_is_read(folder: Path, python: Python) -> None:
+def test_rows_only_in_the_ledgers_write_ahead_log_are_read(folder: Path, python: Python) -> None:
     """As after a crash, or on a disk that was copied while somebody was writing."""
     with closing(Ledger.open(folder / "ledger.sqlite")) as ledger:
         ledger.set_meta("note", "in the log")

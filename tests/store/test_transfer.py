@@ -339,6 +339,24 @@ def test_a_file_that_is_no_export_is_said_to_be_none(
     assert refused.value.hint
 
 
+@pytest.mark.parametrize(("deleted", "version"), [({}, 2), ({"m_1": "d_1"}, 3)])
+def test_an_export_has_the_lowest_version_that_can_hold_it(
+    filled: Store, fresh: Store, tmp_path: Path, deleted: dict[str, str], version: int
+) -> None:
+    with filled.write() as transaction:
+        transaction.deletions.keep(deleted)
+        transaction.ledger(lambda _: None)
+    path = tmp_path / "all.memctl"
+    export_all(filled.snapshot(), path, embedder=MODEL, now=NOW, ledger=filled.ledger)
+    with tarfile.open(path) as opened:
+        manifest = opened.extractfile("manifest.json")
+        assert manifest is not None
+        assert json.load(manifest)["format_version"] == version
+        assert ("ledger/deletions.jsonl" in opened.getnames()) == bool(deleted)
+    import_all(fresh, path, embedder=MODEL, now=NOW)
+    assert fresh.ledger.deletions.ids() == set(deleted)
+
+
 def test_an_export_of_a_newer_version_is_refused(fresh: Store, tmp_path: Path) -> None:
     path = tmp_path / "newer.memctl"
     content = json.dumps({

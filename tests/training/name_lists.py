@@ -29,9 +29,9 @@ DICTIONARY = Path("/usr/share/dict/american-english")
 _GIVEN = re.compile(r"first_(?:romanized_)?names?(?:_(?:male|female|nonbinary))?$")
 _NAME = re.compile(r"[^\W\d_][^\W\d_A-Z]{2,}(?:['’][^\W\d_]+)?$")
 _LATIN = re.compile(r"[A-Za-zÀ-ɏƏəẀ-ỿ'’ .-]+$")
-_FEWEST_LOCALES = 5
+_MIN_LOCALES = 5
 """From as many on a name that is also a word of English is kept."""
-_FEWEST_INHABITANTS = 100_000
+_MIN_INHABITANTS = 100_000
 _MANY_INHABITANTS = 1_000_000
 """Of a city whose name is one of people in as many locales."""
 
@@ -65,8 +65,8 @@ def known_places(names: Counter[str]) -> set[str]:
     found = set(cache.get_countries_by_names())
     for city in cache.get_cities().values():
         name = city["name"].partition(" (")[0]
-        is_usual = names[name] >= _FEWEST_LOCALES
-        if city["population"] >= (_MANY_INHABITANTS if is_usual else _FEWEST_INHABITANTS):
+        is_usual = names[name] >= _MIN_LOCALES
+        if city["population"] >= (_MANY_INHABITANTS if is_usual else _MIN_INHABITANTS):
             found.add(name)
     return {
         name
@@ -104,14 +104,14 @@ def main() -> None:
     names = {
         name
         for name, count in locales.items()
-        if name.lower() not in (grammar if count >= _FEWEST_LOCALES else grammar_of_all)
+        if name.lower() not in (grammar if count >= _MIN_LOCALES else grammar_of_all)
     } - no_names
     also_words = {name for name in names if name.lower() in words}
     found = {
         "sources": "given names: Faker (MIT); places: GeoNames (CC BY 4.0)",
         "given_names": _lines(names - also_words),
         "given_names_also_words": _lines(
-            {name for name in also_words if locales[name] >= _FEWEST_LOCALES}
+            {name for name in also_words if locales[name] >= _MIN_LOCALES}
         ),
         "places": _lines({place for place in single if place.lower() not in words}),
         "places_of_several_words": sorted(place for place in places if " " in place),

@@ -263,7 +263,7 @@ def test_a_copy_of_a_learning_ends_when_the_learning_does(memctl: Run, clock: Cl
     assert ran(memctl, "expiry")["counts"] == {"removed": 2}
 
 
-def test_what_is_shared_late_is_as_old_as_what_it_was_made_of(memctl: Run, clock: Clock) -> None:
+def test_a_learning_shared_late_is_as_old_as_its_source(memctl: Run, clock: Clock) -> None:
     id_ = learn(memctl, "--share")
     learnt = memctl("memory", "show", id_, "-o", "json").json["memory"]["valid_from"]
     clock.forward(days=200)
@@ -272,7 +272,7 @@ def test_what_is_shared_late_is_as_old_as_what_it_was_made_of(memctl: Run, clock
     assert copy["valid_from"] == learnt
 
 
-def test_what_three_agents_say_is_shared_unasked(memctl: Run, clock: Clock) -> None:
+def test_a_learning_of_three_agents_is_shared_automatically(memctl: Run, clock: Clock) -> None:
     for number, agent in enumerate(("scout", "clerk", "cook")):
         assert ran(memctl, "shared")["counts"] == {"shared": 0}, number
         learn(memctl, "--agent", agent)

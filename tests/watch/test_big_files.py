@@ -7,7 +7,7 @@ from watched import SETTLE, Place
 
 from memctl.readers import pieces
 from memctl.readers.data_files import table_rows
-from memctl.schema.table_names import WORKS_ON
+from memctl.schema.table_names import WATCH_PROGRESS
 from memctl.watch import intake
 from memctl.watch.kb_watcher import WatchOptions
 from memctl.watch.reporter import WatchEvent
@@ -27,7 +27,7 @@ def big(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
     return place
 
 
-def test_how_far_a_big_file_is_is_said_and_shown_by_status_as_long_as_it_is_in_work(
+def test_progress_of_a_big_file_is_reported_and_shown_by_status_until_it_is_done(
     big: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(intake, "PROGRESS_SECONDS", 0.0)
@@ -48,17 +48,17 @@ def test_how_far_a_big_file_is_is_said_and_shown_by_status_as_long_as_it_is_in_w
     assert shown == [f"big.csv: {message}" for _, message in said]
     with big.open() as base:
         assert watch_status(base).working == ""
-        assert not base.store.ledger.meta(WORKS_ON)
+        assert not base.store.ledger.meta(WATCH_PROGRESS)
 
 
-def test_what_a_killed_watcher_said_of_a_big_file_is_shown_no_more(place: Place) -> None:
+def test_progress_reported_by_a_killed_watcher_is_not_shown(place: Place) -> None:
     with place.open() as base:
-        base.store.ledger.set_meta(WORKS_ON, "big.txt: 7 memories so far")
+        base.store.ledger.set_meta(WATCH_PROGRESS, "big.txt: 7 memories so far")
         with base.store.write():
             assert watch_status(base).working == "", "nobody watches"
 
 
-def test_nothing_is_said_of_a_file_that_takes_less_than_that(
+def test_no_progress_is_reported_for_a_quick_file(
     big: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(intake, "PROGRESS_SECONDS", 86_400.0)

@@ -44,7 +44,7 @@ def test_the_innermost_mount_says_whether_a_folder_is_on_a_share(
     assert file_events.share_type(Path(folder), tmp_path / "mountinfo") == kind
 
 
-def test_where_nothing_tells_of_mounts_no_folder_is_on_a_share(tmp_path: Path) -> None:
+def test_without_a_list_of_mounts_no_folder_counts_as_shared(tmp_path: Path) -> None:
     assert file_events.share_type(tmp_path, tmp_path / "mountinfo") == ""
 
 

@@ -55,7 +55,7 @@ def test_a_file_never_moves_over_another_one(tmp_path: Path, way: None) -> None:
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("b.txt", "mine")]
 
 
-def test_of_files_that_move_to_one_place_at_once_one_does(tmp_path: Path) -> None:
+def test_only_one_of_several_files_moves_to_the_same_place_at_once(tmp_path: Path) -> None:
     (tmp_path / "known").touch()
     if claims._rename_unless_taken(tmp_path / "known", tmp_path / "new") in claims._UNKNOWN:
         pytest.skip("this file system cannot refuse by itself to replace a file")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sqlite3
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +21,7 @@ from watched import Daemon, put_whole
 from memctl.cli.main import run
 from memctl.doctor.doctor import Doctor
 from memctl.errors import KnowledgeBaseNotFound, KnowledgeBaseUnavailable, LockedError
+from memctl.forget import Selection
 from memctl.ingest.discovery import inbox_scan
 from memctl.ingest.ingest_pipeline import Ingestor
 from memctl.kb_settings import Inbox
@@ -137,6 +140,29 @@ def test_subtitles_travel_with_their_recording(place: Place, said: Said) -> None
     assert place.tree(place.layout.processed) == ["alone.srt", "talk.srt", "talk.wav"]
     texts = [row["text"] for row in place.rows("documents", "text")]
     assert any("The harbour is closed." in text for text in texts)
+
+
+def test_the_log_of_a_database_travels_with_it_and_its_rows_are_read(
+    place: Place, said: Said, tmp_path: Path
+) -> None:
+    live = tmp_path / "rents.db"
+    with closing(sqlite3.connect(live)) as db:
+        db.execute("PRAGMA journal_mode = wal")
+        db.execute("CREATE TABLE rents (city TEXT, rent INTEGER)")
+        db.execute("PRAGMA wal_checkpoint(truncate)")
+        for city, outcome in (("Oslo", "ingested"), ("Rome", "superseded")):
+            with db:
+                db.execute("INSERT INTO rents VALUES (?, 4)", (city,))
+            for name in ("rents.db", "rents.db-wal", "rents.db-shm"):
+                place.drop(name, live.with_name(name).read_bytes())
+            assert said(place.drain()) == [outcome]
+            assert place.tree(place.layout.failed) == []
+    texts = sorted((row["text"] for row in place.rows("documents", "text")), key=len)
+    assert ["Rome" in text for text in texts] == [False, True]
+    with place.open() as base:
+        documents = [row["id"] for row in base.store.snapshot().scan("documents").to_pylist()]
+        base.forget(Selection(documents=tuple(documents)))
+    assert place.tree(place.layout.processed) == []
 
 
 def test_a_recording_that_comes_again_with_subtitles_is_read_with_them(
@@ -319,7 +345,7 @@ def test_a_store_that_recovers_goes_on_with_the_files_in_hand(
     assert "resumed" in kinds
 
 
-def test_what_a_killed_daemon_left_in_processing_is_put_through_once(
+def test_files_left_in_processing_by_a_killed_daemon_are_ingested_once(
     place: Place, said: Said
 ) -> None:
     place.drop("a.txt", "Remember me.")
@@ -393,7 +419,7 @@ def test_a_name_that_cannot_be_served_is_refused(place: Place) -> None:
         WatchedBases(place.home, ["notes"]).check()
 
 
-def test_one_made_later_is_taken_up_and_one_paused_is_left(place: Place) -> None:
+def test_a_new_knowledge_base_is_watched_and_a_paused_one_is_not(place: Place) -> None:
     with Daemon(place, poll=True):
         wait_for(lambda: any(event.kind == "started" for event in place.events))
         place.home.create("later", consolidate_interval=0)

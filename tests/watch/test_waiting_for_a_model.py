@@ -69,7 +69,7 @@ def test_with_the_endpoint_down_files_go_back_and_are_taken_when_it_is_up(
     assert modelled.tree(modelled.layout.processed) == names
 
 
-def test_what_was_done_before_the_endpoint_went_down_is_done(
+def test_work_done_before_the_endpoint_went_down_is_kept(
     modelled: Place, endpoint: FakeEndpoint
 ) -> None:
     names = drop(modelled, 6)

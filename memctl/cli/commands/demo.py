@@ -42,14 +42,14 @@ _SAMPLE_QUESTIONS = (
     "Who moves the Probat P12, and for how much?",
     "Who won the chess championship?",
 )
-_READ_BACK = """\
+_READ_SCRIPT = """\
 import duckdb, pyarrow.ipc
 memories = pyarrow.ipc.open_file({path!r}).read_all()
 counts = "select n || ' ' || type from (select type, count(*) n from memories group by type)"
 counted = ", ".join(row[0] for row in duckdb.sql(counts + " order by n desc, type").fetchall())
 print("  read back by DuckDB:", counted)"""
 
-_UNDERSTOOD = (
+_DOCUMENT_COLUMNS = (
     Column("title", "DOCUMENT", lambda text: one_line(text, 28)),
     Column("summary", "GIST", lambda text: one_line(text, 60)),
     Column("entities", "NAMES", lambda names: one_line(", ".join(names[:4]), 36)),
@@ -205,7 +205,9 @@ def _show_events(tour: _Tour, events: list[WatchEvent]) -> None:
             note = f", no {', '.join(lacking)} yet" if lacking else ""
             tour.line(f"+ {name}  {made}{note}")
         elif mark == "=":
-            tour.line(f"= {name}  known already: the same content as {_twin(events, event)}")
+            tour.line(
+                f"= {name}  known already: the same content as {_duplicate_name(events, event)}"
+            )
         elif mark == "!":
             tour.line(f"! {name}  {event.message}", "red")
             tour.line(f"  hint: {event.hint}", "dim")
@@ -213,7 +215,7 @@ def _show_events(tour: _Tour, events: list[WatchEvent]) -> None:
         tour.line(f"+ and {format_count(len(hidden), 'file')} more", "dim")
 
 
-def _twin(events: list[WatchEvent], event: WatchEvent) -> str:
+def _duplicate_name(events: list[WatchEvent], event: WatchEvent) -> str:
     names = [
         other.source.rsplit("/", 1)[-1]
         for other in events
@@ -230,7 +232,7 @@ def _show_understood(tour: _Tour, base: KnowledgeBase) -> None:
 
     tour.chapter("Each document is understood: gist, names, topics, importance", "document list")
     documents = sorted(plain_rows(base.documents.list()), key=lambda row: -row["importance"])
-    emit(documents[:_SHOWN], _UNDERSTOOD, "table")
+    emit(documents[:_SHOWN], _DOCUMENT_COLUMNS, "table")
     tour.command("memory list --level memory")
     found = plain_rows(base.memories.list(Filters(levels=("memory",))))
     distilled = [row for row in found if row["type"] not in ("gist", "summary")]
@@ -311,7 +313,7 @@ def _export(tour: _Tour, base: KnowledgeBase, place: Path) -> None:
     rows = base.transfer.export_to(target, "memories")
     size = format_size(target.stat().st_size)
     tour.say(f"{format_count(rows, 'row')}, {size}, vectors included")
-    code = _READ_BACK.format(path=str(target))
+    code = _READ_SCRIPT.format(path=str(target))
     tour.out.file.flush()
     subprocess.run([sys.executable, "-c", code], check=True, stdout=_stdout())
 

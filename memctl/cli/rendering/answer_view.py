@@ -21,7 +21,7 @@ _COPIES = 3
 
 
 def is_found(result: QueryResult) -> bool:
-    """Return whether what was asked for is there: hits that are only near are no answer."""
+    """Return whether the question was answered: hits that are only similar are no answer."""
     return bool(result.hits) if result.answer is None else result.answer.found
 
 
@@ -98,11 +98,11 @@ def _show_unsupported(console: Console, answer: Answer) -> None:
 
 
 def _show_hits(
-    console: Console, result: QueryResult, most: int | None, *, explain: bool, name_kb: bool
+    console: Console, result: QueryResult, limit: int | None, *, explain: bool, name_kb: bool
 ) -> None:
     """Print the hits; below an answer only the first few, for they are not what was asked for."""
     answer = result.answer
-    shown = result.hits[:most]
+    shown = result.hits[:limit]
     if answer is not None:
         print_paragraph(console, "\nFound" if answer.found else "\nNearest", "dim")
     for hit in shown:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memctl.memories.memory_views import Evidence
     from memctl.records import Citation, DuplicateHit, Hit
 
-_BEYOND_ASCII = re.compile("[^\x00-\x7e]")
+_NON_ASCII = re.compile("[^\x00-\x7e]")
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
@@ -28,7 +28,7 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 def json_safe(text: str) -> str:
     """Return JSON with the characters escaped, as JSON does it, that escape_hidden escapes."""
-    return _BEYOND_ASCII.sub(
+    return _NON_ASCII.sub(
         lambda found: json.dumps(found[0])[1:-1] if is_hidden(found[0]) else found[0], text
     )
 

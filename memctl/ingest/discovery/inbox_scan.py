@@ -21,9 +21,8 @@ from memctl.ingest.discovery.skip_rules import (
     IgnoreRules,
     inbox_skip_reason,
 )
-from memctl.ingest.discovery.sources import printable
+from memctl.ingest.discovery.sources import by_owner, printable
 from memctl.paths import display_path
-from memctl.readers.media.subtitles import by_recording
 
 if TYPE_CHECKING:
     from memctl.kb_settings import Layout
@@ -37,7 +36,7 @@ SkipListener = Callable[[Path, "SkipReason"], None]
 
 
 class InboxFile(Struct, frozen=True):
-    """A regular file of an inbox; a recording comes with the subtitles that lie beside it."""
+    """A regular file of an inbox, with the subtitles or logs beside it that belong to it."""
 
     path: Path
     inbox: Path
@@ -174,11 +173,11 @@ def _file(entry: os.DirEntry[str], inbox: Path) -> InboxFile | None:
 
 
 def _with_sidecars(files: Iterable[InboxFile]) -> list[InboxFile]:
-    """Put subtitles to their recordings; those without one stay on their own."""
+    """Put to files what goes with them; subtitles without a recording stay on their own."""
     everything = {file.path: file for file in files}
-    for recording, subtitles in by_recording(list(everything)).items():
-        own = [everything.pop(subtitle) for subtitle in subtitles]
-        everything[recording] = _join_sidecars(everything[recording], own)
+    for owner, sidecars in by_owner(list(everything)).items():
+        own = [everything.pop(sidecar) for sidecar in sidecars]
+        everything[owner] = _join_sidecars(everything[owner], own)
     return list(everything.values())
 
 

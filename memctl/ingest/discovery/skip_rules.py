@@ -33,6 +33,7 @@ SKIP_REASONS_IN_WORDS: Mapping[SkipReason, str] = {
     "own": "a folder of memctl's own",
     "ignored": "named in .gitignore or .memctlignore",
     "subtitles": "read with the recording beside it",
+    "log": "read with the database beside it",
     "link": "a link, which is not followed",
     "pipe": "a named pipe",
     "socket": "a socket",

@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,7 +28,8 @@ from memctl.ids import storable
 from memctl.ingest.discovery.skip_rules import DEEPEST_FOLDER, TOO_DEEP, IgnoreRules, skip_reason
 from memctl.literals import DocType
 from memctl.paths import display_path, os_error_hint, os_error_reason
-from memctl.readers.media.subtitles import sidecars_among
+from memctl.readers.file_kinds import by_database
+from memctl.readers.media.subtitles import SIDECARS, by_recording
 from memctl.records import FileOutcome, Metadata, SkipListener, SkippedSource, SourceText
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
@@ -159,8 +161,8 @@ def from_paths(
     """The files among ``paths`` and in the folders among them, in a stable order.
 
     A path that is not there or is no regular file becomes a failed outcome.  In folders, hidden
-    and ignored files are left out, and so are links, pipes and devices, and subtitles that are
-    read with the recording beside them; ``left_out`` is called with each.
+    and ignored files are left out, and so are links, pipes and devices, and subtitles and logs of
+    databases that are read with the file beside them; ``left_out`` is called with each.
     """
     for path in paths:
         failure = _refusal(path)
@@ -176,11 +178,21 @@ def from_paths(
 def walk(folder: Path, left_out: SkipListener | None = None) -> Iterator[Path | FileOutcome]:
     """The regular files below a folder, sorted, without hidden and ignored ones and links.
 
-    Subtitles that are read with the recording beside them are left out, too.  A folder that cannot
+    Files that are read with another one beside them are left out, too.  A folder that cannot
     be listed is a failed outcome.
     """
     top = absolute(folder)
     yield from _walk(top, IgnoreRules.above(top), left_out or (lambda _: None))
+
+
+def by_owner(files: Sequence[Path]) -> dict[Path, tuple[Path, ...]]:
+    """Which files go with others of their folder: subtitles of recordings, logs of databases."""
+    return {**by_recording(files), **by_database(files)}
+
+
+def sidecars_among(files: Sequence[Path]) -> frozenset[Path]:
+    """The files that go with others, among the files of one folder."""
+    return frozenset(chain.from_iterable(by_owner(files).values()))
 
 
 def from_copy(path: Path, source: str, name: str, labels: Labels, *, url: str = "") -> Source:
@@ -237,7 +249,8 @@ def _walk(
         if entry.is_dir(follow_symlinks=False):
             yield from _walk(path, rules, left_out, depth + 1)
         elif path in sidecars:
-            left_out(SkippedSource(printable(path), "subtitles"))
+            is_subtitles = path.suffix.lower() in SIDECARS
+            left_out(SkippedSource(printable(path), "subtitles" if is_subtitles else "log"))
         else:
             yield path
 

@@ -84,7 +84,7 @@ def is_value(cell: str) -> bool:
 
 
 def looks_like_header(row: Sequence[str], below: Sequence[Sequence[str]] = ()) -> bool:
-    """Return whether the first row names the columns: words, short, no two the same.
+    """Return whether the first row is a header: short words, no two of them equal.
 
     Two may be the same where a column of numbers or dates below shows that it is no row of data.
     """
@@ -105,7 +105,7 @@ def _has_values(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def column_names(header: Sequence[str], count: int = 0) -> list[str]:
-    """Names for the columns: as the header has them, made up where it has none, all different."""
+    """Unique names for the columns: those of the header, or made-up ones where it has none."""
     seen: Counter[str] = Counter()
     names = []
     for place in range(max(len(header), count)):

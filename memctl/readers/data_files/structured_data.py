@@ -118,10 +118,10 @@ def _head(name: str, value: Any = None) -> SourceText:
 
 
 def read_jsonl(path: Path, name: str) -> Iterator[SourceText]:
-    """Read JSON lines, streaming: each object is a row whose number is that of its line.
+    """Stream JSON lines: each object is a row with the number of its line.
 
-    A line that is no JSON, or nested too deeply, is kept as it is, and its record is
-    listed as missing.
+    A line that is not JSON, or nested too deeply, is kept as text, and its record is listed as
+    missing.
 
     Raises:
         UnreadableSource: There is no other line.
@@ -140,30 +140,30 @@ def _missing_records(path: Path) -> tuple[str, ...]:
     Raises:
         UnreadableSource: No line has one.
     """
-    bad, is_any_good = {why: array("Q") for why in _NoRecord}, False
+    bad, is_any_good = {reason: array("Q") for reason in _NoRecord}, False
     for number, line in enumerate(text_lines(path, _MAX_LINE_LENGTH), 1):
         value = _line_value(line)
         if not isinstance(value, _NoRecord):
             is_any_good = True
         elif line.strip():
             bad[value].append(number)
-    found = {why: numbers for why, numbers in bad.items() if numbers}
+    found = {reason: numbers for reason, numbers in bad.items() if numbers}
     if found and not is_any_good:
-        why, numbers = min(found.items(), key=lambda item: item[1][0])
-        _raise_for_line(path, numbers[0], why)
-    return tuple(_missing(why, numbers) for why, numbers in found.items())
+        reason, numbers = min(found.items(), key=lambda item: item[1][0])
+        _raise_for_line(path, numbers[0], reason)
+    return tuple(_missing(reason, numbers) for reason, numbers in found.items())
 
 
-def _missing(why: _NoRecord, numbers: Sequence[int]) -> str:
+def _missing(reason: _NoRecord, numbers: Sequence[int]) -> str:
     noun = "record of line" if len(numbers) == 1 else f"records of {len(numbers):,} lines:"
     named = ", ".join(map(str, numbers[:_NAMED_LINES]))
     more = " and more" if len(numbers) > _NAMED_LINES else ""
-    return f"{noun} {named}{more} ({why.value}{KEPT_AS_TEXT}"
+    return f"{noun} {named}{more} ({reason.value}{KEPT_AS_TEXT}"
 
 
-def _raise_for_line(path: Path, number: int, why: _NoRecord) -> None:
+def _raise_for_line(path: Path, number: int, reason: _NoRecord) -> None:
     """Raise the error that says where a line stops being JSON."""
-    if why is _NoRecord.TOO_DEEP:
+    if reason is _NoRecord.TOO_DEEP:
         raise too_deep(f"line {number}")
     lines = text_lines(path, _MAX_LINE_LENGTH)
     try:
@@ -418,7 +418,7 @@ def load_front_matter(text: str) -> Any:
     """The value of YAML front matter; None where there is none.
 
     People write ``description: Review code: style, tests``, and the programs that such files are
-    for read it.  So where it is no YAML, what stands behind a key is taken as it is written.
+    for read it. So if it is not valid YAML, everything after a key is taken literally.
 
     Raises:
         UnreadableSource: It cannot be read that way either; line and column are those of the text.

@@ -225,10 +225,10 @@ def _is_labelled(rows: Sequence[Row]) -> bool:
 
 
 def has_labels(rows: Sequence[Row]) -> bool:
-    """Return whether the first of two columns says what stands in the second.
+    """Return whether the first of two columns has labels for the second.
 
-    It does if all of its cells end with a colon, or if they are names and what stands beside them
-    is of several kinds, as no column of a table is: ``Serial | AC3-77120``, ``Bought | 9 March``.
+    It does if all of its cells end with a colon, or if they are names and the values beside them
+    are of several kinds, unlike a column of a table: ``Serial | AC3-77120``, ``Bought | 9 March``.
     """
     if len(rows) < 2 or any(len(row) != 2 for row in rows):
         return False

@@ -100,7 +100,7 @@ class Page(Struct):
     language: str = ""
 
 
-class _Open(Struct, frozen=True):
+class _OpenElement(Struct, frozen=True):
     """An element that is open, with what it means for the text in it."""
 
     tag: str
@@ -111,7 +111,7 @@ class _Open(Struct, frozen=True):
     signature: bool = False
 
 
-class _Definitions(Struct):
+class _DefinitionList(Struct):
     """A list of definitions that is open."""
 
     defined: str = ""
@@ -120,7 +120,7 @@ class _Definitions(Struct):
     has_text: bool = False
     """Whether the term at hand has words already."""
     waiting: list[Block] = field(default_factory=list)
-    """Terms of which there is no definition so far."""
+    """Terms without a definition so far."""
 
 
 class _Table(Struct):
@@ -148,14 +148,14 @@ def parse_page(text: str) -> Page:
 class _PageParser:
     def __init__(self) -> None:
         self.page = Page()
-        self._open: list[_Open] = []
+        self._open: list[_OpenElement] = []
         self._buffer: list[str] = []
         self._link_characters = 0
         self._links = 0
         self._bold = 0
         self._has_plain = False
         self._lists: list[int | None] = []
-        self._definitions: list[_Definitions] = []
+        self._definitions: list[_DefinitionList] = []
         self._item = ""
         self._pre = 0
         self._level = 0
@@ -215,10 +215,10 @@ class _PageParser:
 
     # --- elements ---------------------------------------------------------------------------------
 
-    def _open_element(self, tag: str, attributes: Attributes) -> _Open:
-        parent = self._open[-1] if self._open else _Open("")
+    def _open_element(self, tag: str, attributes: Attributes) -> _OpenElement:
+        parent = self._open[-1] if self._open else _OpenElement("")
         main = parent.main or tag in ("main", "article") or attributes.get("role") == "main"
-        return _Open(
+        return _OpenElement(
             tag,
             parent.skipped or tag in _SKIPPED or _is_hidden(attributes),
             parent.boilerplate or _is_boilerplate(tag, attributes, parent.main),
@@ -262,7 +262,7 @@ class _PageParser:
             case "li":
                 self._item = self._item_mark()
             case "dl":
-                self._definitions.append(_Definitions())
+                self._definitions.append(_DefinitionList())
             case "dt" | "dd" if self._definitions:
                 self._enter_definition(self._definitions[-1], tag)
             case "pre":
@@ -324,7 +324,7 @@ class _PageParser:
             return f"{depth}{self._lists[-1]}. "
         return f"{depth}- "
 
-    def _enter_definition(self, definitions: _Definitions, tag: str) -> None:
+    def _enter_definition(self, definitions: _DefinitionList, tag: str) -> None:
         definitions.is_in_term, definitions.has_text = tag == "dt", False
         if tag == "dt" or definitions.waiting:
             definitions.defined = ""

@@ -21,7 +21,7 @@ from memctl.readers.text_files.plain_text import code_pieces
 from memctl.records import SourceText
 
 MAX_BYTES = 100 * 1024 * 1024
-MOST_OUTPUT = 2_000
+MAX_OUTPUT = 2_000
 """Characters of what one cell printed."""
 
 
@@ -47,10 +47,10 @@ def _dictionary(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _cells(book: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _cells(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The cells; the format of before 2014 has them in worksheets."""
-    sheets = book.get("worksheets")
-    for holder in [book, *(sheets if isinstance(sheets, list) else ())]:
+    sheets = notebook.get("worksheets")
+    for holder in [notebook, *(sheets if isinstance(sheets, list) else ())]:
         cells = _dictionary(holder).get("cells")
         yield from map(_dictionary, cells if isinstance(cells, list) else ())
 
@@ -63,7 +63,7 @@ def _cell_pieces(cell: dict[str, Any]) -> Iterator[Piece]:
         outputs = cell.get("outputs")
         printed = "".join(map(_output_text, outputs if isinstance(outputs, list) else ())).strip()
         if printed:
-            yield Piece(f"Output: {printed[:MOST_OUTPUT]}\n\n", "code")
+            yield Piece(f"Output: {printed[:MAX_OUTPUT]}\n\n", "code")
     elif source and cell.get("cell_type") == "markdown":
         yield from MarkdownReader().pieces(source + "\n\n")
     elif source:
@@ -76,7 +76,7 @@ def _output_text(output: object) -> str:
     if said.get("output_type") == "error":
         return f"{said.get('ename', '')}: {said.get('evalue', '')}\n"
     shown = _dictionary(said.get("data")).get("text/plain", said.get("text"))
-    return _join(shown).rstrip()[:MOST_OUTPUT] + "\n"
+    return _join(shown).rstrip()[:MAX_OUTPUT] + "\n"
 
 
 def _join(text: object) -> str:

@@ -58,12 +58,12 @@ _LEVELS = 10
 """From a term as a heading to those in its definition; HTML has fewer."""
 _LONGEST_LABELLED = 80
 """Characters of what is said of a term in its line."""
-_LEAST_SHOWN = 0.8
+_MIN_SHOWN = 0.8
 """Share of a page's characters that stands as it was typed, where it only shows a text."""
 _SIGNS_OF_CODE = "(){}[]=<>_;|&$\\"
-_MOST_SIGNS = 0.03
+_MAX_SIGNS = 0.03
 """Share of these in a text that people wrote to each other."""
-_FEWEST_WORDS = 4
+_MIN_WORDS = 4
 """In a line of it, on average."""
 _RULER = re.compile(r"^[=\-_~*#+]{3,}[^\S\n]*$", re.MULTILINE)
 _MIN_CHARACTERS = 30
@@ -103,10 +103,10 @@ def _declared_encoding(head: bytes) -> str:
 
 
 def page_pieces(page: Page) -> Iterator[Piece]:
-    """The content of a page as pieces; one that only shows a plain text is read as that."""
+    """The content of a page as pieces; one that only shows plain text is read as plain text."""
     blocks = content_blocks(page.blocks)
     shown = sum(block.characters for block in blocks if block.kind == "code")
-    if shown > _LEAST_SHOWN * _characters(blocks):
+    if shown > _MIN_SHOWN * _characters(blocks):
         blocks = [_as_text(block) for block in blocks]
     yield from block_pieces(blocks)
 
@@ -116,7 +116,7 @@ def _as_text(block: Block) -> Block:
     text = _RULER.sub("", block.text)
     words, lines = len(text.split()), sum(1 for line in text.split("\n") if line.strip())
     signs = sum(map(_SIGNS_OF_CODE.count, text))
-    is_prose = signs < _MOST_SIGNS * len(text) and words > _FEWEST_WORDS * lines
+    is_prose = signs < _MAX_SIGNS * len(text) and words > _MIN_WORDS * lines
     return replace(block, kind="prose") if is_prose and block.kind == "code" else block
 
 
@@ -158,7 +158,7 @@ def _with_labels(blocks: list[Block]) -> Iterator[Block]:
     left = deque(blocks)
     while left:
         block = left.popleft()
-        said = [each for each in islice(left, 2) if _is_said_of(block, each)]
+        said = [each for each in islice(left, 2) if _is_described_by(block, each)]
         if block.kind == "term" and not said:
             yield replace(block, kind="prose")
         elif len(said) == 1 and said[0].kind == "prose" and len(said[0].text) <= _LONGEST_LABELLED:
@@ -170,7 +170,7 @@ def _with_labels(blocks: list[Block]) -> Iterator[Block]:
             yield block
 
 
-def _is_said_of(term: Block, block: Block) -> bool:
+def _is_described_by(term: Block, block: Block) -> bool:
     path = (*term.terms, term.text)
     return term.kind == "term" and block.terms[: len(path)] == path
 
@@ -195,12 +195,12 @@ def _block_pieces(block: Block, heading: str) -> Iterator[Piece]:
 def content_blocks(blocks: Sequence[Block]) -> list[Block]:
     """Those blocks that are what the page is about."""
     everything = list(blocks)
-    kept = _unless_too_little([b for b in everything if not b.boilerplate], everything, 0.1)
-    kept = _unless_too_little([b for b in kept if b.main], kept, 0.4)
-    return _unless_too_little(_without_menus(kept), kept, 0.3)
+    kept = _unless_too_short([b for b in everything if not b.boilerplate], everything, 0.1)
+    kept = _unless_too_short([b for b in kept if b.main], kept, 0.4)
+    return _unless_too_short(_without_menus(kept), kept, 0.3)
 
 
-def _unless_too_little(fewer: list[Block], blocks: list[Block], share: float) -> list[Block]:
+def _unless_too_short(fewer: list[Block], blocks: list[Block], share: float) -> list[Block]:
     left = _characters(fewer)
     return fewer if left >= _MIN_CHARACTERS and left >= share * _characters(blocks) else blocks
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 200 * 1024 * 1024
 
-_CHILDREN_AT_ONCE = 200
+_MAX_CHILDREN = 200
 """Children of the root that are in memory before they are turned into text."""
 
 _MAX_NAME_LENGTH = 100
@@ -107,7 +107,7 @@ def _pieces_of_children(file: IO[bytes]) -> Iterator[Piece]:
         depth -= 1
         if depth == 0:
             yield from _element_pieces(element, (), seen)
-        elif depth == 1 and root is not None and len(root) > _CHILDREN_AT_ONCE:
+        elif depth == 1 and root is not None and len(root) > _MAX_CHILDREN:
             *done, last = root
             yield from _children_pieces(done, (_label(root),), seen)
             root.text, root[:] = "", [last]

@@ -257,10 +257,10 @@ def _confident_runs(seen: Any) -> list[_TextRun]:
     return sorted(found)
 
 
-def _run_lines(found: list[_TextRun]) -> Iterator[str]:
+def _run_lines(runs: list[_TextRun]) -> Iterator[str]:
     """Runs that stand side by side make a line; an empty line parts those far from each other."""
     row: list[_TextRun] = []
-    for run in found:
+    for run in runs:
         if row and run.top > _middle(row[0]):
             yield _join(row)
             if run.top - max(part.bottom for part in row) > run.bottom - run.top:

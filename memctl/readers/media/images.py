@@ -77,20 +77,20 @@ def _open_image(path: Path, name: str) -> Iterator[Image]:
         yield image
 
 
-def image_pages(path: Path, name: str, most: int) -> Iterator[tuple[int | None, Image]]:
+def image_pages(path: Path, name: str, limit: int) -> Iterator[tuple[int | None, Image]]:
     """Yield what there is to see, upright: numbered pages of a TIFF, else one picture.
 
     Args:
         path: Where it is.
         name: What it is called.
-        most: The largest number of pages.
+        limit: The largest number of pages.
 
     Raises:
         UnreadableSource: It is damaged, or has too many pixels to decode.
     """
     with _open_image(path, name) as image:
         is_paged = image.format == "TIFF" and _frame_count(image) > 1
-        for number in _frames(image)[: most if is_paged else 1]:
+        for number in _frames(image)[: limit if is_paged else 1]:
             image.seek(number)
             _decode(image, name, "RGB")
             yield number + 1 if is_paged else None, _upright(image)
@@ -146,29 +146,32 @@ def _upright(image: Image) -> Image:
 def _pieces(
     name: str,
     size: tuple[int, int],
-    found: ImageProperties,
+    properties: ImageProperties,
     pages: list[tuple[int | None, str | None]],
 ) -> Iterator[Piece]:
-    if found.says_where_it_is_from or not any(text for _, text in pages):
-        yield Piece(_summary(name, size, found) + "\n\n", "properties")
-    if found.description:
-        yield Piece(found.description + "\n\n", "caption")
+    if properties.says_where_it_is_from or not any(text for _, text in pages):
+        yield Piece(_summary(name, size, properties) + "\n\n", "properties")
+    if properties.description:
+        yield Piece(properties.description + "\n\n", "caption")
     for page, text in pages:
         if text:
             yield Piece(text + "\n\n", page=page)
 
 
-def _summary(name: str, size: tuple[int, int], found: ImageProperties) -> str:
+def _summary(name: str, size: tuple[int, int], properties: ImageProperties) -> str:
     """One sentence: ``Photo "market", taken 2026-05-01 10:22 at 52.1, 4.9 with Canon, 40×30.``"""
-    words = ["Photo" if found.camera else "Image", f"“{found.title or title_from_name(name)}”"]
-    if found.taken_at:
-        words.append(f"taken {found.taken_at:%Y-%m-%d %H:%M}")
-    if found.latitude is not None and found.longitude is not None:
-        words.append(f"at {found.latitude}, {found.longitude}")
-    if found.camera:
-        words.append(f"with {found.camera}")
-    if found.artist:
-        words.append(f"by {found.artist}")
+    words = [
+        "Photo" if properties.camera else "Image",
+        f"“{properties.title or title_from_name(name)}”",
+    ]
+    if properties.taken_at:
+        words.append(f"taken {properties.taken_at:%Y-%m-%d %H:%M}")
+    if properties.latitude is not None and properties.longitude is not None:
+        words.append(f"at {properties.latitude}, {properties.longitude}")
+    if properties.camera:
+        words.append(f"with {properties.camera}")
+    if properties.artist:
+        words.append(f"by {properties.artist}")
     return f"{' '.join(words)}, {size[0]}×{size[1]} pixels."
 
 
@@ -190,7 +193,7 @@ _TAKEN, _DIGITISED, _TAKEN_OFFSET, _USER_COMMENT = 36867, 36868, 36881, 37510
 _LATITUDE_REF, _LATITUDE, _LONGITUDE_REF, _LONGITUDE = 1, 2, 3, 4
 _CHARSETS = {b"ASCII\0\0\0": "ascii", b"UNICODE\0": "utf-16", b"\0\0\0\0\0\0\0\0": "utf-8"}
 _EXIF_DATE = re.compile(r"(\d{4})[:/-](\d\d)[:/-](\d\d)[ T](\d\d:\d\d(?::\d\d)?)")
-_BY_CAMERA = re.compile(
+_CAMERA_TEXT = re.compile(
     r"olympus digital camera|sony dsc|minolta|kodak|dcim[\\/]|digital camera$|^default$"
     r"|^(img|dsc|screenshot)[\w .-]*$",
     re.IGNORECASE,
@@ -247,7 +250,7 @@ def _from_exif(exif: Exif, chunks: Mapping[str, Any]) -> ImageProperties:
         artist=clean_title(_first(exif.get(_ARTIST), exif.get(_XP_AUTHOR), chunks.get("author"))),
         camera=_camera(_text(exif.get(_MAKE)), _text(exif.get(_MODEL))),
         keywords=tuple(filter(None, (clean_title(k) for k in re.split(r"[;,]", keywords)))),
-        taken_at=_taken_at(exif, taken, chunks),
+        taken_at=_capture_time(exif, taken, chunks),
         latitude=_degrees(place.get(_LATITUDE), place.get(_LATITUDE_REF), 90),
         longitude=_degrees(place.get(_LONGITUDE), place.get(_LONGITUDE_REF), 180),
     )
@@ -279,7 +282,7 @@ def _first(*values: object) -> str:
 def _join(values: tuple[object, ...]) -> str:
     """The different descriptions, without those that no person wrote."""
     texts = dict.fromkeys(filter(None, map(_text, values)))
-    return "\n".join(text for text in texts if not _BY_CAMERA.search(text))
+    return "\n".join(text for text in texts if not _CAMERA_TEXT.search(text))
 
 
 def _camera(make: str, model: str) -> str:
@@ -289,7 +292,9 @@ def _camera(make: str, model: str) -> str:
     return clean_title(together)
 
 
-def _taken_at(exif: Exif, taken: Mapping[int, Any], chunks: Mapping[str, Any]) -> datetime | None:
+def _capture_time(
+    exif: Exif, taken: Mapping[int, Any], chunks: Mapping[str, Any]
+) -> datetime | None:
     """When it was taken, by the camera's clock; as UTC where the camera names no zone."""
     written = _first(taken.get(_TAKEN), taken.get(_DIGITISED), exif.get(_DATE))
     if match := _EXIF_DATE.match(written):

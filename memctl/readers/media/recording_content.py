@@ -69,34 +69,34 @@ def read_recording_tags(path: Path, name: str) -> RecordingTags | None:
     ):
         try:
             # Only the bytes are handed over: by the name it would take anything for an mp3.
-            found = TinyTag.get(file_obj=file)
+            tags = TinyTag.get(file_obj=file)
         except UnsupportedFormatError:
             return None
-        if found.duration is None and not str(found.mime_type).startswith("audio/ogg"):
+        if tags.duration is None and not str(tags.mime_type).startswith("audio/ogg"):
             raise ValueError("no sound is found in it")
-        return _recording(found)
+        return _recording(tags)
 
 
-def _recording(found: TinyTag) -> RecordingTags:
-    values = {key: _value(found, names)[:MAX_TAG_LENGTH] for key, names in _NAMES.items()}
-    lyrics = [text for name in _LYRICS for text in _texts(found, name)]
+def _recording(tags: TinyTag) -> RecordingTags:
+    values = {key: _value(tags, names)[:MAX_TAG_LENGTH] for key, names in _NAMES.items()}
+    lyrics = [text for name in _LYRICS for text in _texts(tags, name)]
     timed = [text for text in lyrics if _TIMED_LINE.match(text)]
     return RecordingTags(
-        seconds=max(0.0, found.duration or 0.0),
+        seconds=max(0.0, tags.duration or 0.0),
         tags={key: text for key, text in values.items() if text},
         words=next((text for text in lyrics if text not in timed), "")[:MAX_WORDS_LENGTH],
         cues=tuple(_timed_cues(timed[0][:MAX_WORDS_LENGTH])) if timed else (),
     )
 
 
-def _value(found: TinyTag, names: Iterable[str]) -> str:
+def _value(tags: TinyTag, names: Iterable[str]) -> str:
     """The first of these tags that holds text, its several values joined."""
-    return next((values for name in names if (values := "; ".join(_texts(found, name)))), "")
+    return next((values for name in names if (values := "; ".join(_texts(tags, name)))), "")
 
 
-def _texts(found: TinyTag, name: str) -> list[str]:
+def _texts(tags: TinyTag, name: str) -> list[str]:
     """The values of a tag: tinytag keeps the first in a field where it has one for it."""
-    values = [getattr(found, name, None), *found.other.get(name, ())]
+    values = [getattr(tags, name, None), *tags.other.get(name, ())]
     texts = (storable_text(value).strip() for value in values if isinstance(value, str))
     return list(dict.fromkeys(text for text in texts if text))
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from pathlib import Path, PurePath
 
 from msgspec import Struct
@@ -156,11 +155,6 @@ def by_recording(files: Sequence[Path]) -> dict[Path, tuple[Path, ...]]:
         if (owner := next(owners, None)) is not None:
             found[owner] = (*found.get(owner, ()), subtitle)
     return found
-
-
-def sidecars_among(files: Sequence[Path]) -> frozenset[Path]:
-    """The subtitle files that belong to a recording, among the files of one folder."""
-    return frozenset(chain.from_iterable(by_recording(files).values()))
 
 
 def _is_recording(name: str) -> bool:

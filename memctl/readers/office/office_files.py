@@ -49,7 +49,7 @@ _GENERATED = re.compile(r"generated (?:by|using) python-")
 
 
 def head_of(properties: Any, name: str, heading: str = "", **metadata: object) -> SourceText:
-    """The facts of a document, from its core properties as far as they can be believed.
+    """The facts of a document, from its core properties as far as they are plausible.
 
     ``heading`` is what stands above its text, for a title where the properties have none.
     """

@@ -238,6 +238,6 @@ def _rows(table: Any) -> Iterator[list[str]]:
             yield cells
 
 
-def _repeat_count(element: Any, what: str, most: int) -> int:
+def _repeat_count(element: Any, what: str, limit: int) -> int:
     said = element.get(f"{_TABLE}number-{what}-repeated", "1")
-    return min(int(said), most) if said.isdecimal() and len(said) < 9 else 1
+    return min(int(said), limit) if said.isdecimal() and len(said) < 9 else 1

@@ -81,25 +81,25 @@ def _without_furniture(pages: list[Lines]) -> list[Lines]:
     repeated = {key for key, count in counts.items() if count >= needed}
     if not repeated:
         return pages
-    kept: set[Key] = set()
-    return [_stripped_page(page, number, repeated, kept) for number, page in enumerate(pages)]
+    furniture: set[Key] = set()
+    return [_stripped_page(page, number, repeated, furniture) for number, page in enumerate(pages)]
 
 
-def _stripped_page(page: Lines, number: int, repeated: set[Key], kept: set[Key]) -> Lines:
+def _stripped_page(page: Lines, number: int, repeated: set[Key], furniture: set[Key]) -> Lines:
     """The page without its repeated lines, but with each running title where it comes first."""
     edges = set(_edges(page))
     return [
         line
         for place, line in enumerate(page)
-        if place not in edges or not _is_repeated(line, number, repeated, kept)
+        if place not in edges or not _is_repeated(line, number, repeated, furniture)
     ]
 
 
-def _is_repeated(line: str, number: int, repeated: set[Key], kept: set[Key]) -> bool:
+def _is_repeated(line: str, number: int, repeated: set[Key], furniture: set[Key]) -> bool:
     found = [key for key in _keys(line, number) if key in repeated]
-    if not found or found[-1][1] is not None or found[-1] in kept:
+    if not found or found[-1][1] is not None or found[-1] in furniture:
         return bool(found)
-    kept.update(found)
+    furniture.update(found)
     return False
 
 

@@ -88,7 +88,7 @@ class Line(Struct, frozen=True):
         return CELL_BAR.join(segment.text for segment in self.segments)
 
 
-class Work(Struct):
+class StepBudget(Struct):
     """Steps that there still may be; what repeats without end is refused rather than read."""
 
     name: str
@@ -159,7 +159,7 @@ class _Font:
         return found
 
 
-def page_lines(page: PageObject, fonts: Fonts, work: Work) -> list[Line]:
+def page_lines(page: PageObject, fonts: Fonts, work: StepBudget) -> list[Line]:
     """The lines of a page in reading order.
 
     Raises:
@@ -196,7 +196,7 @@ class _Canvas(Struct):
     """Follows the operators of a page and of the forms that it draws."""
 
     fonts: Fonts
-    work: Work
+    work: StepBudget
     runs: list[_Run] = field(default_factory=list)
     _state: _State = field(default_factory=lambda: _State(_IDENTITY))
     _line: Matrix = _IDENTITY
@@ -397,7 +397,7 @@ def _lines(group: list[_Run]) -> Iterator[Line]:
             stretches.append([])
         stretches[-1].append(run)
         last = run
-    segments = [s for stretch in sorted(stretches, key=_begin) for s in _segments(stretch)]
+    segments = [s for runs in sorted(stretches, key=_begin) for s in _segments(runs)]
     if segments:
         yield Line(tuple(_readable(segments)), max(run.size for run in group if run.text.strip()))
 
@@ -406,14 +406,14 @@ def _is_overprint(last: _Run, run: _Run) -> bool:
     return abs(run.start - last.start) < _OVERPRINT * run.em
 
 
-def _begin(stretch: Sequence[_Run]) -> float:
-    return stretch[0].start
+def _begin(runs: Sequence[_Run]) -> float:
+    return runs[0].start
 
 
-def _segments(stretch: Sequence[_Run]) -> Iterator[Segment]:
+def _segments(runs: Sequence[_Run]) -> Iterator[Segment]:
     """What a line is made of, from left to right."""
     text, start, end = "", 0.0, 0.0
-    for run in stretch:
+    for run in runs:
         gap = (run.start - end) / run.em
         words = text.strip()
         if words and gap > _CELL_GAP and run.text.strip():
@@ -495,10 +495,10 @@ def _sides(block: Iterable[Line], gutter: float) -> tuple[list[Line], list[Line]
     return left, right
 
 
-def _are_columns(block: Sequence[Line], left: Sequence[Line], right: Sequence[Line]) -> bool:
+def _are_columns(block: Sequence[Line], left_lines: Sequence[Line], right: Sequence[Line]) -> bool:
     """Return whether these are two columns of running text and not the rows of a table."""
-    in_both = len(left) + len(right) - len(block)
-    return in_both >= _MIN_COLUMN_LINES and _is_running(left) and _is_running(right)
+    in_both = len(left_lines) + len(right) - len(block)
+    return in_both >= _MIN_COLUMN_LINES and _is_running(left_lines) and _is_running(right)
 
 
 def _is_running(lines: Sequence[Line]) -> bool:
@@ -513,7 +513,7 @@ def _is_running(lines: Sequence[Line]) -> bool:
 
 _DISPLAY = 1.2
 """Of the size of running text: headings and names on a title page are larger."""
-_ALIKE = 0.9
+_SIMILAR_SIZE = 0.9
 _TITLE_PAGE = 800
 """Characters; a first page with more has text of its own below its title."""
 _BODY_PAGES = 20
@@ -546,7 +546,7 @@ def title_page_subject(title: str, pages: Sequence[Sequence[Line]]) -> str:
     large = [line for line in first if line.size >= _DISPLAY * body]
     if len(whole) > _TITLE_PAGE and large:
         largest = max(line.size for line in large)
-        large = [line for line in large if line.size >= _ALIKE * largest]
+        large = [line for line in large if line.size >= _SIMILAR_SIZE * largest]
     companies = (line.text for line in first if _COMPANY.fullmatch(line.text))
     named = [line.text for line in large] + [next(companies, ""), _fiscal_year(whole)]
     subject, known = "", title.casefold()

@@ -35,7 +35,7 @@ from memctl.readers.pdf.page_text import (
     STEPS_PER_BYTE,
     Fonts,
     Line,
-    Work,
+    StepBudget,
     page_lines,
     text_of,
     title_page_subject,
@@ -68,7 +68,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         with damage_as_unreadable(name, "a PDF", *pdf_errors()), without_warnings():
             count = len(reader.pages)
             head = _head(reader, name, count)
-        work = Work(display_name(name), STEPS_OF_ANY + STEPS_PER_BYTE * path.stat().st_size)
+        work = StepBudget(display_name(name), STEPS_OF_ANY + STEPS_PER_BYTE * path.stat().st_size)
         yield from _parts(reader, head, page_texts(reader, count, work), count, name)
 
 
@@ -123,7 +123,7 @@ def _parts(
             pieces.extend(_form_pieces(reader))
         missing = (PAGE_TEXT,) if any(page.incomplete for page in pages) else ()
         if missing and not pieces:
-            pieces = [_nothing_read(head, pages)]
+            pieces = [_placeholder(head, pages)]
         for source in assemble(replace(head, missing=missing), pieces):
             yield replace(source, part=part)
             part += 1
@@ -159,7 +159,7 @@ def _form_pieces(reader: PdfReader) -> Iterator[Piece]:
         yield Piece("".join(lines), "properties")
 
 
-def _nothing_read(head: SourceText, pages: Sequence[PageText]) -> Piece:
+def _placeholder(head: SourceText, pages: Sequence[PageText]) -> Piece:
     """What stands for pages of which nothing could be read, so that they can be found by name."""
     first, last = pages[0].number, pages[-1].number
     span = f"page {first}" if first == last else f"pages {first} to {last}"
@@ -196,10 +196,10 @@ def pdf_errors() -> tuple[type[Exception], ...]:
     return (*PARSER_ERRORS, PyPdfError, DependencyError)
 
 
-def page_texts(reader: PdfReader, count: int, work: Work) -> Iterator[PageText]:
+def page_texts(reader: PdfReader, count: int, work: StepBudget) -> Iterator[PageText]:
     """Read page by page; one damaged page is no reason to lose the others.
 
-    A page that stands in several places, as none does that a program wrote, is read in the first.
+    A page listed several times, which only damaged files have, is read once.
     """
     ocr, left, errors, fonts = find_ocr(), OCR_PAGES, pdf_errors(), Fonts()
     read: set[int] = set()
@@ -226,7 +226,7 @@ def page_texts(reader: PdfReader, count: int, work: Work) -> Iterator[PageText]:
         yield page
 
 
-def _layer(page: PageObject, number: int, fonts: Fonts, work: Work) -> PageText:
+def _layer(page: PageObject, number: int, fonts: Fonts, work: StepBudget) -> PageText:
     """The text layer of a page and the notes that people wrote on it."""
     lines = page_lines(page, fonts, work)
     return PageText(number, text_of(lines), tuple(_notes(page)), lines=tuple(lines))

@@ -16,14 +16,16 @@ _Opening = Literal["", "turn", "notice", "section"]
 
 _CLOCK = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[.,]\d+)?(?:\s?[AaPp]\.?[Mm]\.?)?"
 _DAY = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}"
-_WHEN = rf"(?:(?P<day>{_DAY})(?:,\s*|[T\s]+))?(?P<clock>{_CLOCK})\s?(?P<zone>Z|UTC|[+-]\d\d:?\d\d)?"
+_TIMESTAMP = (
+    rf"(?:(?P<day>{_DAY})(?:,\s*|[T\s]+))?(?P<clock>{_CLOCK})\s?(?P<zone>Z|UTC|[+-]\d\d:?\d\d)?"
+)
 _NAME = r"[^\W\d_][\w.'’&@-]*(?: [\w.'’&()@-]+){0,3}"
 _TURN = re.compile(
-    rf"(?P<stamp>\[{_WHEN}\]\s*(?:-\s*)?)?(?:\*\*|__)?(?P<speaker>{_NAME})(?:\*\*|__)?"
+    rf"(?P<stamp>\[{_TIMESTAMP}\]\s*(?:-\s*)?)?(?:\*\*|__)?(?P<speaker>{_NAME})(?:\*\*|__)?"
     r"(?:\s*\[(?P<later>[^\]\n]{4,30})\])?:(?:\*\*|__)?(?:[^\S\n]+|$)",
 )
-_BARE_TURN = re.compile(rf"{_WHEN}\s*(?:[-–—|]\s*)?(?P<speaker>{_NAME}):(?:[^\S\n]+|$)")
-_IRC_TURN = re.compile(rf"(?:\[?{_WHEN}\]?\s*)?<[@+ ]?(?P<speaker>[\w.|`^-]{{1,30}})>[^\S\n]+")
+_BARE_TURN = re.compile(rf"{_TIMESTAMP}\s*(?:[-–—|]\s*)?(?P<speaker>{_NAME}):(?:[^\S\n]+|$)")
+_IRC_TURN = re.compile(rf"(?:\[?{_TIMESTAMP}\]?\s*)?<[@+ ]?(?P<speaker>[\w.|`^-]{{1,30}})>[^\S\n]+")
 _STAMP = (
     r"(?=\[[^\]\n]{8,30}\]\s|[^\[\n]{8,28}\s-\s)"  # in brackets, or before a dash
     rf"\[?(?P<day>{_DAY}),?\s(?P<clock>{_CLOCK})(?P<zone>)\]?\s(?:-\s)?"
@@ -177,7 +179,7 @@ class ChatReader:
     def _moment(self, turn: re.Match[str]) -> datetime | None:
         groups = turn.groupdict()
         if groups.get("later"):
-            match = re.match(_WHEN, groups["later"])
+            match = re.match(_TIMESTAMP, groups["later"])
             groups = {**groups, **match.groupdict()} if match else groups
         if not groups.get("clock"):
             return None

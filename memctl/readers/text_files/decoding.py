@@ -17,7 +17,7 @@ from memctl.readers.reader_errors import check_size
 
 SAMPLE_BYTES = 64 * 1024
 _BLOCK = 1 << 20
-_FEW = 40
+_MIN_STATISTICS_BYTES = 40
 """With fewer bytes than this outside ASCII no statistics can tell legacy encodings apart."""
 
 _MARKS = (
@@ -89,14 +89,18 @@ def encoding_of_file(path: Path) -> str:
 def _legacy_encoding(sample: bytes) -> str:
     if _mostly_utf8(sample):
         return "utf-8"
-    foreign = sum(byte >= 0x80 for byte in sample)
-    if foreign >= _FEW:
+    if has_many_foreign(sample):
         from charset_normalizer import from_bytes
 
         best = from_bytes(sample).best()
         if best is not None:
             return best.encoding
     return "cp1252"
+
+
+def has_many_foreign(sample: bytes) -> bool:
+    """Return whether there are enough bytes outside ASCII to tell legacy encodings apart."""
+    return sum(byte >= 0x80 for byte in sample) >= _MIN_STATISTICS_BYTES
 
 
 def _mostly_utf8(sample: bytes) -> bool:

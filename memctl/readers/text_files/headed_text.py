@@ -33,7 +33,7 @@ _EMPTY_LINE_BEFORE = re.compile(r"\n[^\S\n]*\n$")
 _TITLE_MARKS = "=-~^*#+"
 _NO_TITLE = re.compile(r"\S {2,}\S|[\t|]|^[-*+•>] ")
 """Has columns as a row of a table, or begins as an item of a list."""
-_MOST_BEYOND_TITLE = 2
+_MAX_BEYOND_TITLE = 2
 """Characters by which the line under a title may be longer; a longer one only separates."""
 _DAY_LEVEL = 40
 """Of the days of a diary; titles have as many levels as they have styles."""
@@ -207,7 +207,7 @@ def _in_order(*found: Iterable[Heading]) -> Iterator[Heading]:
 def _outside_blocks(
     headings: Iterable[Heading], text: str, begins: re.Pattern[str]
 ) -> Iterator[Heading]:
-    """Yield the headings that stand in no delimited block.
+    """Yield the headings outside delimited blocks.
 
     Args:
         headings: In order.
@@ -286,7 +286,7 @@ def _is_title(text: str, title: str, start: int, end: int) -> bool:
         and _NO_TITLE.search(title) is None
         and any(map(str.isalpha, title))
         and under[0] in _TITLE_MARKS
-        and len(under) <= len(title) + sum(map(_is_wide, title)) + _MOST_BEYOND_TITLE
+        and len(under) <= len(title) + sum(map(_is_wide, title)) + _MAX_BEYOND_TITLE
     )
 
 

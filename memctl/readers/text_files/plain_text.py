@@ -60,7 +60,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
 
 
 def _title_line(text: str) -> str:
-    """Return the first line, if it stands alone and is no dated entry; else ""."""
+    """Return the first line if it stands alone and is not a dated entry; else ""."""
     line, _, below = text.lstrip().partition("\n")
     is_alone = bool(below.strip()) and not below.partition("\n")[0].strip("-=~ \r")
     return line if is_alone and is_title_line(line) and leading_day(line) is None else ""

@@ -51,8 +51,8 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     yield from assemble(with_stated_day(head, pieces), pieces)
 
 
-def _created_at(written: str) -> datetime | None:
-    found = _CREATED.search(written)
+def _created_at(text: str) -> datetime | None:
+    found = _CREATED.search(text)
     try:
         return datetime(*map(int, found.groups()), tzinfo=UTC) if found else None  # type: ignore[misc,arg-type]
     except ValueError:

@@ -20,12 +20,12 @@ from memctl.language.date_mentions import date_spans, is_day_before_month
 from memctl.language.table_amounts import (
     Cells,
     amount_column,
-    can_be_added,
     column_names,
     currencies,
     is_identifier,
     is_number,
     is_sum,
+    is_summable,
     number,
     row_cells,
     written,
@@ -543,7 +543,7 @@ def _counted_column(outcome: SearchOutcome, rows: Sequence[_Row], counted: str) 
         values = [row[name] for row in cells if name in row]
         if is_identifier(cells, name) or thing.lower() != name.lower():
             return "" if is_of_things and len(set(values)) == len(rows) else None
-        if can_be_added(name):
+        if is_summable(name):
             return name if all(map(is_number, values)) else None
     return "" if is_of_things else None
 
@@ -567,7 +567,7 @@ def _added_column(outcome: SearchOutcome, rows: Sequence[_Row], asked: str) -> s
             continue
         if (terms and terms <= words) or not (terms & words) <= beside:
             named.append(name)
-    summable = [name for name in named if can_be_added(name)]
+    summable = [name for name in named if is_summable(name)]
     if not summable and not any(_terms_of(outcome, name) <= words for name in named):
         return amount_column(cells) or None
     return summable[0] if len(summable) == 1 else None

@@ -27,7 +27,7 @@ _STATIC = Path(__file__).parent / "static"
 
 
 def web_routes() -> Sequence[BaseRoute]:
-    """Return the routes of the page, which stand after those of the HTTP interface."""
+    """Return the routes of the web page, which come after those of the HTTP interface."""
     routes = (
         page("/", ask_pages.start),
         change("/ask", ask_pages.ask, "read"),

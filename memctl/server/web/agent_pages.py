@@ -14,7 +14,7 @@ from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import to_plain
 from memctl.records import record_like
 from memctl.server.web.listing import RowList, bases_of
-from memctl.server.web.pages import PAGE_ROWS, Asked, Page
+from memctl.server.web.pages import PAGE_ROWS, Page, PageRequest
 
 if TYPE_CHECKING:
     from memctl.pools.pool_values import PoolStatistics
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _LONGEST_VALUE = 4_000
 """Characters of a pool's value on the page; a program gets all of it."""
-_MOST_KEYS = 200
+_MAX_KEYS = 200
 _PROPOSED = ("draft", "submitted", "under_review", "approved")
 
 
@@ -36,14 +36,14 @@ def _page_of(rows: Sequence[dict[str, Any]], offset: int) -> RowList:
 # --- pools ----------------------------------------------------------------------------------------
 
 
-def pools(context: OperationContext, asked: Asked) -> Page:
+def pools(context: OperationContext, parameters: PageRequest) -> Page:
     """List pools as ``memctl pool list`` does."""
     rows = [
         {"kb": base.name, **to_plain(each)}
         for base in bases_of(context)
         for each in base.pools.acting_as().list()
     ]
-    found = _page_of(rows, asked.offset)
+    found = _page_of(rows, parameters.offset)
     return Page("pools.html", "Pools", found, {"previous_offset": found.previous_offset})
 
 
@@ -67,9 +67,9 @@ class ShownValue(Struct, frozen=True):
     """Characters that are not shown."""
 
 
-def pool(context: OperationContext, asked: Asked) -> Page:
+def pool(context: OperationContext, parameters: PageRequest) -> Page:
     """Show a pool: its members, as rights and uses say, and what they share."""
-    id_ = asked.path["id"]
+    id_ = parameters.path["id"]
     base, found = first_with(
         bases_of(context),
         lambda base: base.pools.acting_as().get(id_),
@@ -79,7 +79,7 @@ def pool(context: OperationContext, asked: Asked) -> Page:
     data = own.read(id_).value
     history = sorted(own.history(id_), key=lambda each: each.version, reverse=True)
     state = PoolState(base.name, found, own.statistics(id_), data, history)
-    values = list(map(_shown_value, list(data.items())[:_MOST_KEYS]))
+    values = list(map(_shown_value, list(data.items())[:_MAX_KEYS]))
     shown = {"values": values, "keys_left_out": len(data) - len(values)}
     return Page("pool.html", found.name or found.pool_id, state, shown)
 
@@ -99,13 +99,13 @@ class SkillsState(RowList, frozen=True):
     proposals: tuple[dict[str, Any], ...] = ()
 
 
-def skills(context: OperationContext, asked: Asked) -> Page:
+def skills(context: OperationContext, parameters: PageRequest) -> Page:
     """List skills as ``memctl skill list`` does, or find them as ``skill search`` does.
 
     Drafts come with the proposals that wait for a person.
     """
-    status: SkillStatus | None = asked.choice("status", SkillStatus, None)
-    words = asked.text("q")
+    status: SkillStatus | None = parameters.choice("status", SkillStatus, None)
+    words = parameters.text("q")
     rows, proposed = [], []
     for base in bases_of(context):
         own = base.skills.acting_as()
@@ -118,7 +118,7 @@ def skills(context: OperationContext, asked: Asked) -> Page:
             proposed += [{"kb": base.name, **to_plain(each)} for each in waiting]
     if words:
         rows.sort(key=lambda row: row["score"], reverse=True)
-    listed = _page_of(rows, asked.offset)
+    listed = _page_of(rows, parameters.offset)
     proposals = tuple(each for each in proposed if each["status"] in _PROPOSED)
     data = record_like(SkillsState, listed, proposals=proposals)
     shown = {
@@ -140,16 +140,16 @@ class SkillState(Struct, frozen=True):
     conflicts: Sequence[SkillConflict]
 
 
-def skill(context: OperationContext, asked: Asked) -> Page:
+def skill(context: OperationContext, parameters: PageRequest) -> Page:
     """Show a skill as ``memctl skill show`` does, with its text."""
-    word = asked.path["id"]
+    word = parameters.path["id"]
     base, found = first_with(
         bases_of(context),
         lambda base: base.skills.acting_as().find(word),
         f"there is no skill {word[:80]!r}",
     )
     own = base.skills.acting_as()
-    number = asked.number("version", found.active_version, 1)
+    number = parameters.number("version", found.active_version, 1)
     state = SkillState(
         base.name,
         own.show(found.skill_id),

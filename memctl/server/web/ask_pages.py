@@ -15,7 +15,7 @@ from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import plain_rows
 from memctl.queries import QueryOptions
 from memctl.server.web.listing import bases_of, filter_fields, filters_of
-from memctl.server.web.pages import Asked, Done, Page, address
+from memctl.server.web.pages import ChangeResult, Page, PageRequest, address
 
 if TYPE_CHECKING:
     from memctl.records import Answer, QueryResult
@@ -26,7 +26,7 @@ _LONGEST_QUESTION = 20_000
 _CITED = re.compile(r"\[(\d+(?:, ?\d+)*)\]")
 
 
-def start(context: OperationContext, asked: Asked) -> Page:
+def start(context: OperationContext, parameters: PageRequest) -> Page:
     """Show where to ask, what was asked lately, and what is newly known."""
     bases = bases_of(context)
     questions = [
@@ -49,32 +49,32 @@ def start(context: OperationContext, asked: Asked) -> Page:
         "insights": insights[:_NEWEST_INSIGHTS],
         "is_empty": not any(base.store.snapshot().count("documents") for base in bases),
     }
-    return _page("", None, asked, data)
+    return _page("", None, parameters, data)
 
 
-def ask(context: OperationContext, asked: Asked) -> Page:
+def ask(context: OperationContext, parameters: PageRequest) -> Page:
     """Answer a question as ``memctl query`` does.
 
     Raises:
         UsageError: There is no question.
     """
-    question = asked.text("question")
+    question = parameters.text("question")
     if not any(map(str.isalnum, question)):
         raise UsageError("there is no question", "write one, in words")
     if len(question) > _LONGEST_QUESTION:
         raise UsageError(f"a question has at most {_LONGEST_QUESTION:,} characters")
-    mode: Mode | None = asked.choice("mode", Mode, None)
-    options = QueryOptions(mode=mode, filters=filters_of(context, asked))
+    mode: Mode | None = parameters.choice("mode", Mode, None)
+    options = QueryOptions(mode=mode, filters=filters_of(context, parameters))
     result = opened(context).queries.ask(question, options)
-    return _page(question, result, asked, result)
+    return _page(question, result, parameters, result)
 
 
-def _page(question: str, result: QueryResult | None, asked: Asked, data: object) -> Page:
+def _page(question: str, result: QueryResult | None, parameters: PageRequest, data: object) -> Page:
     shown = {
         "question": question,
         "result": result,
         "answer": None if result is None or result.answer is None else answer_view(result.answer),
-        "fields": {**filter_fields(asked), "mode": asked.text("mode")},
+        "fields": {**filter_fields(parameters), "mode": parameters.text("mode")},
         "modes": get_args(Mode),
     }
     return Page("ask.html", question or "Ask", data, shown)
@@ -113,8 +113,8 @@ def _pieces(text: str, known: set[int]) -> Iterator[AnswerPiece]:
     yield AnswerPiece(text[end:])
 
 
-def judge(context: OperationContext, asked: Asked) -> Done:
+def judge(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Record whether an answer was good, as ``memctl query --feedback`` does."""
-    verdict: Verdict = asked.choice("verdict", Verdict, "bad")
-    given = FeedbackParameters(query_id=asked.text("query_id"), verdict=verdict)
-    return Done(address("/", kb=asked.kbs), feedback(context, given), "judged")
+    verdict: Verdict = parameters.choice("verdict", Verdict, "bad")
+    given = FeedbackParameters(query_id=parameters.text("query_id"), verdict=verdict)
+    return ChangeResult(address("/", kb=parameters.kbs), feedback(context, given), "judged")

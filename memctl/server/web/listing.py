@@ -12,7 +12,7 @@ from memctl.operations.finding import opened
 from memctl.operations.operation_context import OperationContext, Unavailable
 from memctl.plain_values import plain_rows
 from memctl.records import LEVELS, Filters
-from memctl.server.web.pages import PAGE_ROWS, Asked
+from memctl.server.web.pages import PAGE_ROWS, PageRequest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,31 +85,31 @@ def collect_rows(
     )
 
 
-def filters_of(context: OperationContext, asked: Asked) -> Filters:
+def filters_of(context: OperationContext, parameters: PageRequest) -> Filters:
     """Return the filters that the fields of a form stand for.
 
     Raises:
         UsageError: One of them cannot be read, or names another user's namespace.
     """
     base = context.filters(
-        namespace=asked.text("namespace") or None,
-        tags=asked.texts("tag"),
-        types=asked.texts("type"),
-        since=asked.text("since") or None,
-        until=asked.text("until") or None,
+        namespace=parameters.text("namespace") or None,
+        tags=parameters.texts("tag"),
+        types=parameters.texts("type"),
+        since=parameters.text("since") or None,
+        until=parameters.text("until") or None,
     )
-    level = asked.text("level")
+    level = parameters.text("level")
     return replace(
         base,
         levels=(level,) if level in LEVELS else (),
-        as_of=asked.instant("as_of"),
-        session=asked.text("session") or None,
-        source=asked.text("source") or None,
-        doc_types=asked.texts("doc_type"),
-        least_importance=asked.share("importance"),
+        as_of=parameters.instant("as_of"),
+        session=parameters.text("session") or None,
+        source=parameters.text("source") or None,
+        doc_types=parameters.texts("doc_type"),
+        least_importance=parameters.share("importance"),
     )
 
 
-def filter_fields(asked: Asked) -> Mapping[str, str]:
+def filter_fields(parameters: PageRequest) -> Mapping[str, str]:
     """Return the fields of a list's form as they were filled in."""
-    return {name: asked.text(name) for name in FILTER_FIELDS}
+    return {name: parameters.text(name) for name in FILTER_FIELDS}

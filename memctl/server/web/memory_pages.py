@@ -26,7 +26,7 @@ from memctl.server.web.listing import (
     filter_fields,
     filters_of,
 )
-from memctl.server.web.pages import PAGE_ROWS, Asked, Done, Page, address
+from memctl.server.web.pages import PAGE_ROWS, ChangeResult, Page, PageRequest, address
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
@@ -58,22 +58,22 @@ _Span = tuple[int, int, str]
 # --- memories -------------------------------------------------------------------------------------
 
 
-def memories(context: OperationContext, asked: Asked) -> Page:
+def memories(context: OperationContext, parameters: PageRequest) -> Page:
     """List memories as ``memctl memory list`` does."""
-    level = asked.text("level", "memory")
-    filters = replace(filters_of(context, asked), levels=(level,) if level in LEVELS else ())
-    sort: Sort = asked.choice("sort", Sort, "created")
+    level = parameters.text("level", "memory")
+    filters = replace(filters_of(context, parameters), levels=(level,) if level in LEVELS else ())
+    sort: Sort = parameters.choice("sort", Sort, "created")
     found = collect_rows(
         context,
         lambda base, limit, offset: base.memories.list(
             filters, limit=limit, offset=offset, sort=sort, descending=True
         ),
         lambda row: _sort_key(row, _SORT_KEYS[sort]),
-        asked.offset,
+        parameters.offset,
         count=lambda base: base.memories.count(filters),
     )
     shown = {
-        "fields": {**filter_fields(asked), "level": level, "sort": sort},
+        "fields": {**filter_fields(parameters), "level": level, "sort": sort},
         "sorts": get_args(Sort),
         "types": _TYPES,
         "previous_offset": found.previous_offset,
@@ -86,9 +86,9 @@ def _sort_key(row: Row, column: str) -> tuple[bool, Any, str]:
     return row[column] is not None, row[column], row["id"]
 
 
-def memory(context: OperationContext, asked: Asked) -> Page:
+def memory(context: OperationContext, parameters: PageRequest) -> Page:
     """Show a memory with its evidence, versions, insights and connections."""
-    base, view = _memory(context, asked)
+    base, view = _memory(context, parameters)
     others = _related_memories(base, view)
     row = view.memory
     named = (
@@ -100,15 +100,15 @@ def memory(context: OperationContext, asked: Asked) -> Page:
         "base": base.name,
         "related": others,
         "types": _TYPES,
-        "is_open": asked.has("edit"),
+        "is_open": parameters.has("edit"),
         "is_conversation": bool(named),
     }
     title = "Insight" if view.memory.level == "insight" else "Memory"
     return Page("memory.html", title, view, shown)
 
 
-def _memory(context: OperationContext, asked: Asked) -> tuple[KnowledgeBase, MemoryView]:
-    id_ = asked.path["id"]
+def _memory(context: OperationContext, parameters: PageRequest) -> tuple[KnowledgeBase, MemoryView]:
+    id_ = parameters.path["id"]
     base = context.owner("memories", id_)
     view = base.memories.get(id_)
     context.check_readable(base, view.memory.namespace, f"memory {id_!r}")
@@ -138,40 +138,40 @@ def _related_memories(base: KnowledgeBase, view: MemoryView) -> Sequence[Related
     ]
 
 
-def new_memory(context: OperationContext, _: Asked) -> Page:
+def new_memory(context: OperationContext, _: PageRequest) -> Page:
     """Show the form for a memory of one's own."""
     return Page("memory_new.html", "Add a memory", {"kb": context.kb_to_write}, {"types": _TYPES})
 
 
-def add_memory(context: OperationContext, asked: Asked) -> Done:
+def add_memory(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Remember a statement as ``memctl memory add`` does.
 
     Raises:
         UsageError: It has no words.
     """
-    text, importance = asked.text("text"), asked.share("importance")
+    text, importance = parameters.text("text"), parameters.share("importance")
     if not text:
         raise UsageError("there is nothing to remember", "write a sentence that stands alone")
     base = context.writing()
     made = base.memories.add(
         text,
-        type_=asked.text("type") or None,
-        tags=[tag.removeprefix("#") for tag in asked.texts("tags")],
+        type_=parameters.text("type") or None,
+        tags=[tag.removeprefix("#") for tag in parameters.texts("tags")],
         importance=importance,
     )
-    return Done(address(f"/memories/{made.id}", kb=base.name), made, "added")
+    return ChangeResult(address(f"/memories/{made.id}", kb=base.name), made, "added")
 
 
-def edit_memory(context: OperationContext, asked: Asked) -> Done:
+def edit_memory(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Write a new version of a memory as ``memctl memory edit`` does."""
-    base, view = _memory(context, asked)
-    now, text, importance = view.memory, asked.text("text"), asked.share("importance")
-    tags = tuple(tag.removeprefix("#") for tag in asked.texts("tags"))
+    base, view = _memory(context, parameters)
+    now, text, importance = view.memory, parameters.text("text"), parameters.share("importance")
+    tags = tuple(tag.removeprefix("#") for tag in parameters.texts("tags"))
     context.check_changeable(base, now.namespace, f"memory {now.id!r}")
     changes: dict[str, Any] = {
         "text": None if text in ("", now.text.strip()) else text,
-        "type_": None if asked.text("type") in ("", now.type) else asked.text("type"),
-        "tags": None if "tags" not in asked.fields or tags == now.tags else tags,
+        "type_": None if parameters.text("type") in ("", now.type) else parameters.text("type"),
+        "tags": None if "tags" not in parameters.fields or tags == now.tags else tags,
         "importance": None if importance == round(now.importance, 2) else importance,
     }
     if all(value is None for value in changes.values()):
@@ -179,25 +179,25 @@ def edit_memory(context: OperationContext, asked: Asked) -> Done:
             "nothing was changed", "change the text, the type, the tags or how important it is"
         )
     made = base.memories.edit(now.id, **changes)
-    return Done(address(f"/memories/{made.id}", kb=base.name), made, "edited")
+    return ChangeResult(address(f"/memories/{made.id}", kb=base.name), made, "edited")
 
 
-def preview_memory(context: OperationContext, asked: Asked) -> Page:
+def preview_memory(context: OperationContext, parameters: PageRequest) -> Page:
     """Show what would go with a memory, as ``memctl forget --memory ID --dry-run`` does."""
-    base, view = _memory(context, asked)
+    base, view = _memory(context, parameters)
     report = base.forget(Selection(memories=(view.memory.id,)), dry_run=True)
     row = view.memory
     return forget_page(base, report, "memory", f"/memories/{row.id}", row.text)
 
 
-def remove_memory(context: OperationContext, asked: Asked) -> Done:
+def remove_memory(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Delete a memory, or forget it for good, as the commands of these names do."""
-    base, view = _memory(context, asked)
+    base, view = _memory(context, parameters)
     id_ = view.memory.id
     context.check_changeable(base, view.memory.namespace, f"memory {id_!r}")
-    if asked.text("how") == _FORGET:
+    if parameters.text("how") == _FORGET:
         return forgotten_reply(base, base.forget(Selection(memories=(id_,))), "/memories")
-    return Done(
+    return ChangeResult(
         address("/memories", kb=base.name), {"deleted": base.memories.delete(id_)}, "deleted"
     )
 
@@ -216,20 +216,20 @@ def forget_page(base: KnowledgeBase, report: ForgetReport, what: str, back: str,
     return Page("forget.html", f"Forget a {what}", report, shown)
 
 
-def forgotten_reply(base: KnowledgeBase, report: ForgetReport, to: str) -> Done:
+def forgotten_reply(base: KnowledgeBase, report: ForgetReport, to: str) -> ChangeResult:
     """Lead back to a list from which something was forgotten."""
     notice = "partly-forgotten" if report.left else "forgotten"
-    return Done(address(to, kb=base.name), report, notice)
+    return ChangeResult(address(to, kb=base.name), report, notice)
 
 
 # --- documents ------------------------------------------------------------------------------------
 
 
-def documents(context: OperationContext, asked: Asked) -> Page:
+def documents(context: OperationContext, parameters: PageRequest) -> Page:
     """List documents as ``memctl document list`` does."""
-    filters = filters_of(context, asked)
-    sort: DocumentSort | None = asked.choice("sort", DocumentSort, None)
-    is_incomplete = asked.has("incomplete")
+    filters = filters_of(context, parameters)
+    sort: DocumentSort | None = parameters.choice("sort", DocumentSort, None)
+    is_incomplete = parameters.has("incomplete")
     column = _SORT_KEYS[sort] if sort else "ingested_at"
     found: RowList = collect_rows(
         context,
@@ -242,12 +242,12 @@ def documents(context: OperationContext, asked: Asked) -> Page:
             descending=True,
         ),
         lambda row: _sort_key(row, column),
-        asked.offset,
+        parameters.offset,
         count=lambda base: base.documents.count(filters, incomplete=is_incomplete),
     )
     shown = {
         "fields": {
-            **filter_fields(asked),
+            **filter_fields(parameters),
             "sort": sort or "",
             "incomplete": "1" if is_incomplete else "",
         },
@@ -258,13 +258,13 @@ def documents(context: OperationContext, asked: Asked) -> Page:
     return Page("documents.html", "Documents", found, shown)
 
 
-def document(context: OperationContext, asked: Asked) -> Page:
+def document(context: OperationContext, parameters: PageRequest) -> Page:
     """Show a document: its text with what was made of it, what is known of it, its receipts."""
-    base, view = _document(context, asked)
+    base, view = _document(context, parameters)
     text = view.document.text
-    start = asked.number("start", -1) if asked.has("start") else -1
-    end = asked.number("end", start, high=len(text)) if start >= 0 else -1
-    first = asked.number("from", max(0, start - _LEAD) if start > _PIECE - _LEAD else 0)
+    start = parameters.number("start", -1) if parameters.has("start") else -1
+    end = parameters.number("end", start, high=len(text)) if start >= 0 else -1
+    first = parameters.number("from", max(0, start - _LEAD) if start > _PIECE - _LEAD else 0)
     first = min(first, len(text))
     last = min(first + _PIECE, len(text))
     current = [each for each in view.memories if each.superseded_by is None]
@@ -280,8 +280,8 @@ def document(context: OperationContext, asked: Asked) -> Page:
         "passages": sum(each.level == "evidence" for each in current),
         "receipts": _receipts(base, view),
         "can_edit": _can_edit(base, view),
-        "is_open": asked.has("edit"),
-        "former": _former(base, view, asked.text("former")),
+        "is_open": parameters.has("edit"),
+        "former": _former(base, view, parameters.text("former")),
         "signals": sorted(view.document.signals.items(), key=lambda pair: pair[1], reverse=True),
     }
     return Page("document.html", view.document.title or view.document.source, view, shown)
@@ -332,16 +332,16 @@ class Conflict(Struct, frozen=True):
     message: str
 
 
-def edit_document(context: OperationContext, asked: Asked) -> Done | Page:
+def edit_document(context: OperationContext, parameters: PageRequest) -> ChangeResult | Page:
     """Write a new version of a document, as the operation ``revise_document`` does.
 
     Raises:
         VersionConflict: It has changed meanwhile, and no version of it holds now.
     """
-    base, view = _document(context, asked)
+    base, view = _document(context, parameters)
     _check_own(context, base, view)
-    restored = asked.text("restore")
-    text = base.documents.get(restored).document.text if restored else asked.verbatim("text")
+    restored = parameters.text("restore")
+    text = base.documents.get(restored).document.text if restored else parameters.verbatim("text")
     try:
         done = base.documents.revise(view.document.id, text)
     except VersionConflict as error:
@@ -354,33 +354,33 @@ def edit_document(context: OperationContext, asked: Asked) -> Done | Page:
         return Page("conflict.html", "It has changed meanwhile", found, status=409)
     former = "" if restored else done.supersedes
     to = address(f"/documents/{done.document_id}", kb=base.name, former=former)
-    return Done(to, done, "taken-back" if restored else "revised")
+    return ChangeResult(to, done, "taken-back" if restored else "revised")
 
 
-def preview_link(context: OperationContext, asked: Asked) -> Page:
+def preview_link(context: OperationContext, parameters: PageRequest) -> Page:
     """Show what making a link of a mention would come to."""
-    found = link_mention(context, _link_parameters(asked, dry_run=True))
+    found = link_mention(context, _link_parameters(parameters, dry_run=True))
     shown = {
-        "back": f"/documents/{asked.path['id']}/links",
-        "fields": {"start": asked.number("start", 0), "end": asked.number("end", 0)},
+        "back": f"/documents/{parameters.path['id']}/links",
+        "fields": {"start": parameters.number("start", 0), "end": parameters.number("end", 0)},
     }
     return Page("link.html", "Make it a link", found, shown)
 
 
-def make_link(context: OperationContext, asked: Asked) -> Done:
+def make_link(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Make a link of a mention, as the operation ``link_mention`` does."""
-    found = link_mention(context, _link_parameters(asked, dry_run=False))
+    found = link_mention(context, _link_parameters(parameters, dry_run=False))
     done = found.document
     to = address(f"/documents/{done.document_id}", kb=done.kb, former=done.supersedes)
-    return Done(to, found, "linked")
+    return ChangeResult(to, found, "linked")
 
 
-def _link_parameters(asked: Asked, *, dry_run: bool) -> LinkMentionParameters:
+def _link_parameters(parameters: PageRequest, *, dry_run: bool) -> LinkMentionParameters:
     return LinkMentionParameters(
-        document_id=asked.path["id"],
-        named_in=asked.text("in"),
-        start=asked.number("start", 0),
-        end=asked.number("end", 0),
+        document_id=parameters.path["id"],
+        named_in=parameters.text("in"),
+        start=parameters.number("start", 0),
+        end=parameters.number("end", 0),
         dry_run=dry_run,
     )
 
@@ -390,8 +390,10 @@ def _receipts(base: KnowledgeBase, view: DocumentView) -> Sequence[Any]:
     return [each for each in found if each.document_id in (view.document.id, None)]
 
 
-def _document(context: OperationContext, asked: Asked) -> tuple[KnowledgeBase, DocumentView]:
-    id_ = asked.path["id"]
+def _document(
+    context: OperationContext, parameters: PageRequest
+) -> tuple[KnowledgeBase, DocumentView]:
+    id_ = parameters.path["id"]
     base = opened(context).owner("documents", id_)
     view = base.documents.get(id_)
     context.check_readable(base, view.document.namespace, f"document {id_!r}")
@@ -410,9 +412,9 @@ class LinkedPages(Struct, frozen=True):
     related: tuple[RelatedPage, ...]
 
 
-def linked_pages(context: OperationContext, asked: Asked) -> Page:
+def linked_pages(context: OperationContext, parameters: PageRequest) -> Page:
     """Show what a document links to, what links to it or names it, and what is about the same."""
-    base, view = _document(context, asked)
+    base, view = _document(context, parameters)
     document = view.document
     pages = base.links.view(context.filters())
     data = LinkedPages(
@@ -505,13 +507,13 @@ def _covering(spans: Sequence[_Span], cuts: Sequence[int]) -> Iterator[Sequence[
         yield over
 
 
-def reprocess(context: OperationContext, asked: Asked) -> Done:
+def reprocess(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Read a document's source again as ``memctl document reprocess`` does.
 
     Raises:
         UsageError: Its source cannot be read.
     """
-    base, view = _document(context, asked)
+    base, view = _document(context, parameters)
     _check_own(context, base, view)
     report = base.documents.reprocess([view.document.id])
     if report.failed:
@@ -519,26 +521,26 @@ def reprocess(context: OperationContext, asked: Asked) -> Done:
         raise UsageError(failed.reason, failed.hint)
     new = next((each.document_id for each in report.outcomes if each.document_id), None)
     id_ = new or view.document.id
-    return Done(address(f"/documents/{id_}", kb=base.name), report, "reprocessed")
+    return ChangeResult(address(f"/documents/{id_}", kb=base.name), report, "reprocessed")
 
 
-def preview_document(context: OperationContext, asked: Asked) -> Page:
+def preview_document(context: OperationContext, parameters: PageRequest) -> Page:
     """Show what would go with a document, as ``memctl forget --document ID --dry-run`` does."""
-    base, view = _document(context, asked)
+    base, view = _document(context, parameters)
     report = base.forget(Selection(documents=(view.document.id,)), dry_run=True)
     row = view.document
     return forget_page(base, report, "document", f"/documents/{row.id}", row.title or row.source)
 
 
-def remove_document(context: OperationContext, asked: Asked) -> Done:
+def remove_document(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Delete a document, or forget it for good, as the commands of these names do."""
-    base, view = _document(context, asked)
+    base, view = _document(context, parameters)
     _check_own(context, base, view)
     id_ = view.document.id
-    if asked.text("how") == _FORGET:
+    if parameters.text("how") == _FORGET:
         return forgotten_reply(base, base.forget(Selection(documents=(id_,))), "/documents")
     gone = {"deleted_memories": base.documents.delete(id_)}
-    return Done(address("/documents", kb=base.name), gone, "deleted")
+    return ChangeResult(address("/documents", kb=base.name), gone, "deleted")
 
 
 def _check_own(context: OperationContext, base: KnowledgeBase, view: DocumentView) -> None:
@@ -554,10 +556,10 @@ def _check_own(context: OperationContext, base: KnowledgeBase, view: DocumentVie
 # --- conversations --------------------------------------------------------------------------------
 
 
-def sessions(context: OperationContext, asked: Asked) -> Page:
+def sessions(context: OperationContext, parameters: PageRequest) -> Page:
     """List conversations as ``memctl session list`` does, the latest first."""
-    status: SessionStatus | None = asked.choice("status", SessionStatus, None)
-    offset = asked.offset
+    status: SessionStatus | None = parameters.choice("status", SessionStatus, None)
+    offset = parameters.offset
     found = [
         {"kb": base.name, **to_plain(each)}
         for base in bases_of(context)
@@ -579,36 +581,36 @@ def sessions(context: OperationContext, asked: Asked) -> Page:
     return Page("sessions.html", "Sessions", data, shown)
 
 
-def session(context: OperationContext, asked: Asked) -> Page:
+def session(context: OperationContext, parameters: PageRequest) -> Page:
     """Show a conversation with what was said last."""
-    base, found = _session(context, asked)
+    base, found = _session(context, parameters)
     turns = base.sessions.turns(found, last=_TURNS)
     data = {"kb": base.name, "session": found, "turns": turns}
     return Page("session.html", found.title or found.session_id, data)
 
 
-def _session(context: OperationContext, asked: Asked) -> tuple[KnowledgeBase, Session]:
-    namespace = asked.text("namespace") or None
-    return readable_session(context, bases_of(context), asked.path["id"], namespace)
+def _session(context: OperationContext, parameters: PageRequest) -> tuple[KnowledgeBase, Session]:
+    namespace = parameters.text("namespace") or None
+    return readable_session(context, bases_of(context), parameters.path["id"], namespace)
 
 
-def archive_session(context: OperationContext, asked: Asked) -> Done:
+def archive_session(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Summarise a conversation and put it away, as ``memctl session archive`` does."""
-    base, found = _session(context, asked)
+    base, found = _session(context, parameters)
     made = base.sessions.archive(found)
     to = address(f"/sessions/{found.session_id}", kb=base.name, namespace=found.namespace)
-    return Done(to, made, "archived")
+    return ChangeResult(to, made, "archived")
 
 
-def preview_session(context: OperationContext, asked: Asked) -> Page:
+def preview_session(context: OperationContext, parameters: PageRequest) -> Page:
     """Show what would go with a conversation."""
-    base, found = _session(context, asked)
+    base, found = _session(context, parameters)
     report = base.sessions.forget(found, dry_run=True)
     back, name = f"/sessions/{found.session_id}", found.title or found.session_id
     return forget_page(base, report, "conversation", back, name)
 
 
-def forget_session(context: OperationContext, asked: Asked) -> Done:
+def forget_session(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Remove a conversation for good, as ``memctl forget --session`` does."""
-    base, found = _session(context, asked)
+    base, found = _session(context, parameters)
     return forgotten_reply(base, base.sessions.forget(found), "/sessions")

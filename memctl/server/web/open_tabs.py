@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-_MOST_TABS = 1_000
+_MAX_TABS = 1_000
 _LONGEST_ID = 64
 
 
@@ -31,7 +31,7 @@ class OpenTabs:
 
     def show(self, tab: str) -> None:
         """Record that a tab shows a page."""
-        if len(self._open_tabs) < _MOST_TABS:
+        if len(self._open_tabs) < _MAX_TABS:
             self._open_tabs.add(tab)
         self._empty_since = None
 
@@ -42,7 +42,7 @@ class OpenTabs:
             if not self._open_tabs:
                 self._empty_since = self._clock()
 
-    def closed_for(self, seconds: float) -> bool:
+    def are_closed_for(self, seconds: float) -> bool:
         """Return whether there were tabs, and none has been open for that long."""
         return self._empty_since is not None and self._clock() - self._empty_since >= seconds
 

@@ -16,7 +16,7 @@ from memctl.operations.finding import find_in_graphs, opened
 from memctl.operations.operation_context import OperationContext
 from memctl.records import Filters, Memory
 from memctl.server.web.listing import Row, bases_of, collect_rows, filter_fields, filters_of
-from memctl.server.web.pages import Asked, Page
+from memctl.server.web.pages import Page, PageRequest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from memctl.graph.name_index import Node
     from memctl.knowledge_base import KnowledgeBase
 
-_MOST_NODES = 200
-_MOST_EDGES = 3 * _MOST_NODES
-_MOST_HOPS = 3
+_MAX_NODES = 200
+_MAX_EDGES = 3 * _MAX_NODES
+_MAX_HOPS = 3
 _NAMES = 30
 _INSIGHT_ROWS = 20
 _TIMELINE_ROWS = 100
@@ -38,9 +38,9 @@ By = Literal["known", "happened"]
 # --- insights -------------------------------------------------------------------------------------
 
 
-def insights(context: OperationContext, asked: Asked) -> Page:
+def insights(context: OperationContext, parameters: PageRequest) -> Page:
     """List insights, the newest first, with the memories they rest on side by side."""
-    filters, given = filters_of(context, asked), asked.text("kind")
+    filters, given = filters_of(context, parameters), parameters.text("kind")
     kind = next((each for each in get_args(InsightKind) if each == given), None)
 
     def fetch(base: KnowledgeBase, limit: int, offset: int) -> pa.Table:
@@ -48,11 +48,11 @@ def insights(context: OperationContext, asked: Asked) -> Page:
         return base.insights.list(filters, limit=limit, offset=offset, kind=kind)
 
     found = collect_rows(
-        context, fetch, lambda row: str(row["created_at"]), asked.offset, limit=_INSIGHT_ROWS
+        context, fetch, lambda row: str(row["created_at"]), parameters.offset, limit=_INSIGHT_ROWS
     )
     shown = {
         "sources": _sources(context, found.rows),
-        "fields": {**filter_fields(asked), "kind": kind or ""},
+        "fields": {**filter_fields(parameters), "kind": kind or ""},
         "previous_offset": max(0, found.offset - _INSIGHT_ROWS),
     }
     return Page("insights.html", "Insights", found, shown)
@@ -90,11 +90,11 @@ class Bar(Struct, frozen=True):
     count: int
 
 
-def timeline(context: OperationContext, asked: Asked) -> Page:
+def timeline(context: OperationContext, parameters: PageRequest) -> Page:
     """List what was distilled, by the day on which it became known or happened."""
-    by: By = asked.choice("by", By, "happened")
+    by: By = parameters.choice("by", By, "happened")
     column = "valid_from" if by == "known" else "created_at"
-    filters = replace(filters_of(context, asked), levels=("memory",))
+    filters = replace(filters_of(context, parameters), levels=("memory",))
     limits = _limit_dates(filters, column)
     found = collect_rows(
         context,
@@ -106,7 +106,7 @@ def timeline(context: OperationContext, asked: Asked) -> Page:
             descending=True,
         ),
         lambda row: (str(row[column]), row["id"]),
-        asked.offset,
+        parameters.offset,
         limit=_TIMELINE_ROWS,
     )
     days = [
@@ -114,7 +114,7 @@ def timeline(context: OperationContext, asked: Asked) -> Page:
         for day, rows in groupby(found.rows, key=lambda row: str(row[column])[:10])
     ]
     shown = {
-        "fields": {**filter_fields(asked), "by": by},
+        "fields": {**filter_fields(parameters), "by": by},
         "days": days,
         "bars": _bars(context, limits, column),
         "previous_offset": max(0, found.offset - _TIMELINE_ROWS),
@@ -198,7 +198,7 @@ class Neighbourhood(Struct, frozen=True):
     """The types of its connections, whichever are shown."""
 
 
-class NamedIn(Struct, frozen=True):
+class NameMatch(Struct, frozen=True):
     """A name that was found, and where."""
 
     kb: str
@@ -209,20 +209,20 @@ class GraphPage(Struct, frozen=True):
     """Names that were searched for, and on request what there is in each graph."""
 
     query: str
-    names: tuple[NamedIn, ...]
+    names: tuple[NameMatch, ...]
     overviews: tuple[Overview, ...]
 
 
-def graph(context: OperationContext, asked: Asked) -> Page:
+def graph(context: OperationContext, parameters: PageRequest) -> Page:
     """Show names and how they are connected, or what is near one of them."""
-    name, words = asked.text("name"), asked.text("q")
-    hops = asked.number("hops", 1, 1, _MOST_HOPS)
+    name, words = parameters.text("name"), parameters.text("q")
+    hops = parameters.number("hops", 1, 1, _MAX_HOPS)
     shown: dict[str, Any] = {
-        "fields": {"name": name, "q": words, "hops": hops, "relation": asked.text("relation")},
-        "has_overview": asked.has("overview"),
+        "fields": {"name": name, "q": words, "hops": hops, "relation": parameters.text("relation")},
+        "has_overview": parameters.has("overview"),
     }
     if name:
-        found = _neighbourhood(context, name, hops, asked.text("relation") or None)
+        found = _neighbourhood(context, name, hops, parameters.text("relation") or None)
         shown["memories"] = _shown_by(context, found)
         shown["communities"] = {each.id: each.community for each in found.nodes if each.community}
         return Page("graph_name.html", found.name, found, shown)
@@ -230,12 +230,12 @@ def graph(context: OperationContext, asked: Asked) -> Page:
     data = GraphPage(
         query=words,
         names=tuple(
-            NamedIn(kb, found)
+            NameMatch(kb, found)
             for kb, view in views
             if words
             for found in view.search(words, _NAMES)
         ),
-        overviews=tuple(view.overview() for _, view in views if asked.has("overview")),
+        overviews=tuple(view.overview() for _, view in views if parameters.has("overview")),
     )
     return Page("graph.html", "Graph", data, shown)
 
@@ -244,7 +244,7 @@ def _neighbourhood(
     context: OperationContext, name: str, hops: int, relation: str | None
 ) -> Neighbourhood:
     base, view, node = find_in_graphs(context, bases_of(context), name)
-    near = view.neighbours(node.id, hops, _MOST_NODES - 1, relation=relation)
+    near = view.neighbours(node.id, hops, _MAX_NODES - 1, relation=relation)
     edges = _edges(view, [node.id, *(each.id for each in near)])
     community = _communities(node.id, edges)
     return Neighbourhood(
@@ -261,7 +261,7 @@ def _neighbourhood(
                 for each in near
             ),
         ),
-        edges=tuple(edges[:_MOST_EDGES]),
+        edges=tuple(edges[:_MAX_EDGES]),
         neighbours=tuple(near),
         relations=_relation_types(view, node),
     )
@@ -313,11 +313,11 @@ def _communities(middle: str, edges: Sequence[GraphEdge]) -> Mapping[str, int]:
     return {ids[at]: n for n, members in enumerate(groups, start=1) for at in members}
 
 
-def _shown_by(context: OperationContext, found: Neighbourhood) -> Mapping[str, Memory]:
+def _shown_by(context: OperationContext, neighbourhood: Neighbourhood) -> Mapping[str, Memory]:
     """Return the first memory that shows each connection of the list."""
     from memctl.memories.memory_views import memories_by_id
 
-    ids = [each.memory_ids[0] for each in found.neighbours if each.memory_ids]
-    base = next(each for each in opened(context) if each.name == found.kb)
+    ids = [each.memory_ids[0] for each in neighbourhood.neighbours if each.memory_ids]
+    base = next(each for each in opened(context) if each.name == neighbourhood.kb)
     rows = memories_by_id(base.store.snapshot(), list(dict.fromkeys(ids)))
     return {row.id: row for row in rows}

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 ChoiceT = TypeVar("ChoiceT", bound=str | None)
 PAGE_ROWS = 50
-_MOST_OFFSET = 10**9
+_MAX_OFFSET = 10**9
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
     " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -60,7 +60,7 @@ _HEADERS = {
 # --- what was asked -------------------------------------------------------------------------------
 
 
-class Asked(Struct, frozen=True):
+class PageRequest(Struct, frozen=True):
     """What a request says: its address, and the fields of its query or form."""
 
     path: Mapping[str, str]
@@ -86,7 +86,7 @@ class Asked(Struct, frozen=True):
             word for each in self.fields.get(name, ()) for word in each.replace(",", " ").split()
         )
 
-    def number(self, name: str, default: int, low: int = 0, high: int = _MOST_OFFSET) -> int:
+    def number(self, name: str, default: int, low: int = 0, high: int = _MAX_OFFSET) -> int:
         """Return a whole number.
 
         Raises:
@@ -152,7 +152,7 @@ class Asked(Struct, frozen=True):
         return self.number("offset", 0)
 
 
-async def _parse_request(request: Request) -> Asked:
+async def _parse_request(request: Request) -> PageRequest:
     fields: dict[str, list[str]] = {}
     files: list[UploadFile] = []
     for name, value in request.query_params.multi_items():
@@ -168,7 +168,7 @@ async def _parse_request(request: Request) -> Asked:
                 fields[name] = [each for each in form.getlist(name) if isinstance(each, str)]
                 files += [each for each in form.getlist(name) if isinstance(each, UploadFile)]
     calls = calls_of(request)
-    return Asked(request.path_params, fields, files, calls.home.now(), calls.entries())
+    return PageRequest(request.path_params, fields, files, calls.home.now(), calls.entries())
 
 
 async def _json_fields(request: Request) -> dict[str, list[str]]:
@@ -192,7 +192,7 @@ class Page(Struct, frozen=True):
     status: int = 200
 
 
-class Done(Struct, frozen=True):
+class ChangeResult(Struct, frozen=True):
     """What a change gives: where its page goes on, and what a program gets as JSON."""
 
     to: str
@@ -220,8 +220,8 @@ NOTICES: Mapping[str, str] = {
     "archived": "Summarised and archived.",
     "settled": "Settled.",
 }
-View = Callable[[OperationContext, Asked], Page]
-Change = Callable[[OperationContext, Asked], Page | Done]
+View = Callable[[OperationContext, PageRequest], Page]
+Change = Callable[[OperationContext, PageRequest], Page | ChangeResult]
 
 
 def wants_json(request: Request) -> bool:
@@ -257,9 +257,9 @@ def _route(path: str, view: Change, effect: Effect, methods: list[str]) -> Route
     async def endpoint(request: Request) -> Response:
         """Answer one request."""
         try:
-            asked = await _parse_request(request)
+            parameters = await _parse_request(request)
             result = await run(
-                request, lambda context: view(context, asked), *asked.kbs, effect=effect
+                request, lambda context: view(context, parameters), *parameters.kbs, effect=effect
             )
         except MemctlError as error:
             return _error_page(request, error)
@@ -269,9 +269,9 @@ def _route(path: str, view: Change, effect: Effect, methods: list[str]) -> Route
             reply = json_reply(result.data, result.status if isinstance(result, Page) else 200)
             reply.headers["vary"] = "Accept"
             return reply
-        if isinstance(result, Done):
+        if isinstance(result, ChangeResult):
             return RedirectResponse(_address_with_notice(result), 303, dict(_HEADERS))
-        return _page_reply(request, result, asked.kbs)
+        return _page_reply(request, result, parameters.kbs)
 
     return Route(path, endpoint, methods=methods)
 
@@ -297,7 +297,7 @@ async def _redirect_to_parent(request: Request) -> Response:
     return RedirectResponse(address(above, kb=request.query_params.getlist("kb")), 303)
 
 
-def _address_with_notice(done: Done) -> str:
+def _address_with_notice(done: ChangeResult) -> str:
     if not done.notice:
         return done.to
     path, hash_, fragment = done.to.partition("#")
@@ -305,22 +305,22 @@ def _address_with_notice(done: Done) -> str:
     return f"{path}{mark}done={done.notice}{hash_}{fragment}"
 
 
-def _page_reply(request: Request, found: Page, kbs: Sequence[str] = ()) -> Response:
+def _page_reply(request: Request, page: Page, kbs: Sequence[str] = ()) -> Response:
     """Return a page as HTML."""
     calls = calls_of(request)
     text = render(
-        found.template,
-        page=to_plain(found.data),
-        **{name: to_plain(value) for name, value in found.shown.items()},
-        title=found.title,
+        page.template,
+        page=to_plain(page.data),
+        **{name: to_plain(value) for name, value in page.shown.items()},
+        title=page.title,
         path=request.url.path,
         kb=kbs[0] if len(kbs) == 1 else "",
         kbs=[entry.name for entry in calls.entries()],
         read_only=calls.read_only,
         notice=NOTICES.get(request.query_params.get("done", ""), ""),
-        status=found.status,
+        status=page.status,
     )
-    return Response(text, found.status, dict(_HEADERS), "text/html; charset=utf-8")
+    return Response(text, page.status, dict(_HEADERS), "text/html; charset=utf-8")
 
 
 def _error_page(request: Request, error: MemctlError) -> Response:

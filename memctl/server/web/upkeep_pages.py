@@ -17,7 +17,7 @@ from memctl.models.model_status import ProbeResult, TaskModel, probe_models, tas
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import plain_rows
 from memctl.records import FileOutcome, record_like
-from memctl.server.web.pages import Asked, Done, Page, address
+from memctl.server.web.pages import ChangeResult, Page, PageRequest, address
 from memctl.upkeep.runner import JobStatus, Upkeep
 from memctl.watch.hand_in import FailedFile, failed_files, put_in, retry, take_in
 from memctl.watch.watch_status import WatchStatus, waiting_files, watch_status
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _JOBS = 30
 _COST_DAYS = 60
-_MOST_FILES = 100
+_MAX_FILES = 100
 _RECENT_FILES = 12
 
 
@@ -44,7 +44,7 @@ class UpkeepState(Struct, frozen=True):
     """When each job of upkeep runs."""
 
 
-def upkeep(context: OperationContext, _: Asked) -> Page:
+def upkeep(context: OperationContext, _: PageRequest) -> Page:
     """Show jobs and schedules, storage, cost and questions.
 
     As ``memctl job list``, ``memctl upkeep list`` and ``memctl stats`` do.
@@ -66,7 +66,7 @@ def _state(base: KnowledgeBase, home: Home) -> UpkeepState:
     )
 
 
-def _job(context: OperationContext, asked: Asked) -> tuple[KnowledgeBase, int]:
+def _job(context: OperationContext, parameters: PageRequest) -> tuple[KnowledgeBase, int]:
     """Return the knowledge base and the number of the requested job.
 
     Raises:
@@ -75,31 +75,31 @@ def _job(context: OperationContext, asked: Asked) -> tuple[KnowledgeBase, int]:
     bases = list(context.reading())
     if len(bases) > 1:
         raise UsageError("which knowledge base?", "open the job from its list")
-    number = asked.path["job"]
+    number = parameters.path["job"]
     if not number.isascii() or not number.isdigit():
         raise UsageError(f"{number[:20]!r} is no job")
     return bases[0], int(number[:15])
 
 
-def preview_undo(context: OperationContext, asked: Asked) -> Page:
+def preview_undo(context: OperationContext, parameters: PageRequest) -> Page:
     """Show what taking a job back would come to, as ``memctl job undo --dry-run`` does."""
-    base, number = _job(context, asked)
+    base, number = _job(context, parameters)
     report = base.jobs.undo(number, dry_run=True)
     return Page("undo.html", "Take a job back", report)
 
 
-def undo(context: OperationContext, asked: Asked) -> Done:
+def undo(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Take a job back as ``memctl job undo`` does."""
-    base, number = _job(context, asked)
-    report = base.jobs.undo(number, again=asked.has("again"))
-    return Done(address("/upkeep", kb=base.name), report, "undone")
+    base, number = _job(context, parameters)
+    report = base.jobs.undo(number, again=parameters.has("again"))
+    return ChangeResult(address("/upkeep", kb=base.name), report, "undone")
 
 
-def consolidate(context: OperationContext, _: Asked) -> Done:
+def consolidate(context: OperationContext, _: PageRequest) -> ChangeResult:
     """Draw insights now, as ``memctl consolidate`` does."""
     base = context.reading_existing()
     report = base.consolidate()
-    return Done(address("/insights", kb=base.name), report, "consolidated")
+    return ChangeResult(address("/insights", kb=base.name), report, "consolidated")
 
 
 # --- settings -------------------------------------------------------------------------------------
@@ -139,24 +139,26 @@ class AllSettings(Struct, frozen=True):
     """What came of asking each model for something small."""
 
 
-def settings(context: OperationContext, asked: Asked) -> Page:
+def settings(context: OperationContext, parameters: PageRequest) -> Page:
     """Show knowledge bases, models and settings, as ``kb list``, ``models list`` and ``config``."""
-    return Page("settings.html", "Settings", _settings(context, asked), {"was_tested": False})
+    return Page("settings.html", "Settings", _settings(context, parameters), {"was_tested": False})
 
 
-def test_models(context: OperationContext, asked: Asked) -> Page:
+def test_models(context: OperationContext, parameters: PageRequest) -> Page:
     """Ask each configured model for something small, as ``memctl models test`` does."""
     tests = tuple(probe_models(context.home.config))
-    return Page("settings.html", "Settings", _settings(context, asked, tests), {"was_tested": True})
+    return Page(
+        "settings.html", "Settings", _settings(context, parameters, tests), {"was_tested": True}
+    )
 
 
 def _settings(
-    context: OperationContext, asked: Asked, tests: tuple[ProbeResult, ...] = ()
+    context: OperationContext, parameters: PageRequest, tests: tuple[ProbeResult, ...] = ()
 ) -> AllSettings:
     config = context.home.config
     return AllSettings(
         home=str(config.home),
-        kbs=tuple(map(_base_settings, asked.entries)),
+        kbs=tuple(map(_base_settings, parameters.entries)),
         models=tuple(task_models(config)),
         settings=tuple(
             Setting(key, _value(value), str(config.origins[key]))
@@ -192,7 +194,7 @@ class InboxState(Struct, frozen=True):
     waiting: tuple[str, ...]
     failed: tuple[FailedFile, ...]
     recent: tuple[RecentFile, ...]
-    """What was taken in last."""
+    """The latest ingested files."""
 
 
 class RecentFile(Struct, frozen=True):
@@ -204,12 +206,12 @@ class RecentFile(Struct, frozen=True):
     ingested_at: str
 
 
-def inbox(context: OperationContext, asked: Asked) -> Page:
+def inbox(context: OperationContext, parameters: PageRequest) -> Page:
     """Show what waits, what failed, and whether a watcher is alive."""
     states: Sequence[InboxState] = ()
     with suppress(KnowledgeBaseNotFound):  # the first file makes the default one
         states = [_inbox_state(base) for base in context.reading()]
-    shown = {"target": asked.kbs[0] if asked.kbs else context.kb_to_write}
+    shown = {"target": parameters.kbs[0] if parameters.kbs else context.kb_to_write}
     return Page("inbox.html", "Inbox", {"inboxes": states}, shown)
 
 
@@ -219,35 +221,35 @@ def _inbox_state(base: KnowledgeBase) -> InboxState:
         kb=base.name,
         folders=tuple(str(each.path) for each in base.settings.inboxes),
         status=watch_status(base),
-        waiting=tuple(name for name, _ in waiting_files(base)[:_MOST_FILES]),
-        failed=tuple(failed_files(base.layout)[:_MOST_FILES]),
+        waiting=tuple(name for name, _ in waiting_files(base)[:_MAX_FILES]),
+        failed=tuple(failed_files(base.layout)[:_MAX_FILES]),
         recent=tuple(
             RecentFile(row["id"], row["title"], row["source"], row["ingested_at"]) for row in rows
         ),
     )
 
 
-def receive(context: OperationContext, asked: Asked) -> Done:
+def receive(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Put files into the inbox and take them in, or one text.
 
     Raises:
         UsageError: There is none.
     """
     base = context.writing()
-    files = [file for file in asked.files if file.filename]
-    text = asked.text("text")
+    files = [file for file in parameters.files if file.filename]
+    text = parameters.text("text")
     if not files and not text:
         raise UsageError("no file was given", "choose one, or drop it on the page")
     outcome: Sequence[FileOutcome] = ()
     if text:
-        outcome = base.documents.ingest(text=text, title=asked.text("title")).outcomes
+        outcome = base.documents.ingest(text=text, title=parameters.text("title")).outcomes
     placed = [str(put_in(base.layout, file.filename or "", file.file)) for file in files]
-    notice = _taken_in(context, base) if placed else "received"
+    notice = _ingested_at(context, base) if placed else "received"
     to = address("/inbox", kb=base.name)
-    return Done(to, {"kb": base.name, "files": placed, "outcomes": outcome}, notice)
+    return ChangeResult(to, {"kb": base.name, "files": placed, "outcomes": outcome}, notice)
 
 
-def _taken_in(context: OperationContext, base: KnowledgeBase) -> str:
+def _ingested_at(context: OperationContext, base: KnowledgeBase) -> str:
     try:
         take_in(context.home, base.name)
     except LockedError:
@@ -255,19 +257,19 @@ def _taken_in(context: OperationContext, base: KnowledgeBase) -> str:
     return "received"
 
 
-def take_in_waiting(context: OperationContext, _: Asked) -> Done:
-    """Take in what waits, as ``memctl watch --once`` does."""
+def take_in_waiting(context: OperationContext, _: PageRequest) -> ChangeResult:
+    """Ingest waiting files, as ``memctl watch --once`` does."""
     base = context.reading_existing()
-    notice = _taken_in(context, base)
-    return Done(address("/inbox", kb=base.name), {"kb": base.name}, notice)
+    notice = _ingested_at(context, base)
+    return ChangeResult(address("/inbox", kb=base.name), {"kb": base.name}, notice)
 
 
-def try_again(context: OperationContext, asked: Asked) -> Done:
+def try_again(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Have a failed file tried again."""
     base = context.reading_existing()
     base.resources.require_writable()
-    placed = retry(base.layout, asked.text("file"))
-    notice = _taken_in(context, base)
+    placed = retry(base.layout, parameters.text("file"))
+    notice = _ingested_at(context, base)
     to = address("/inbox", kb=base.name)
     notice = "retried" if notice == "received" else notice
-    return Done(to, {"kb": base.name, "files": [str(placed)]}, notice)
+    return ChangeResult(to, {"kb": base.name, "files": [str(placed)]}, notice)

@@ -31,7 +31,7 @@ WATCHER = "watch"
 """Who acts in the watcher."""
 FORGETTING = "forget"
 """The action of which the trail never says what it was about."""
-MOST_OBJECTS = 20
+MAX_OBJECTS = 20
 """Ids that an entry names; of more, it says only how many."""
 _HEAD, _ANCHOR = "audit_head", "audit_anchor"
 """Where the ledger keeps the hash of the last entry, and of the last one that was trimmed."""
@@ -216,7 +216,7 @@ class AuditRepository(Repository[AuditEntry]):
         scope = _scope.get()
         action = scope.action if scope else action
         within = scope.objects if scope else ()
-        named = tuple(map(storable, dict.fromkeys((*within, *objects))))[:MOST_OBJECTS]
+        named = tuple(map(storable, dict.fromkeys((*within, *objects))))[:MAX_OBJECTS]
         if action == FORGETTING:
             named = ()
         with self._ledger.transaction(durable=False) as connection:

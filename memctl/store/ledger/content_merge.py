@@ -61,16 +61,16 @@ _EARLIER = (
 """Tables of whose rows of one key the earlier one counts: they say the same."""
 
 
-def _keep_ours(mine: Any, _: Any) -> Any:
-    return mine
+def _keep_ours(own_values: Any, _: Any) -> Any:
+    return own_values
 
 
-def _mine_or_theirs(mine: Any, theirs: Any) -> Any:
-    return mine or theirs
+def _first_of(own_values: Any, theirs: Any) -> Any:
+    return own_values or theirs
 
 
 _COLUMNS: Mapping[str, Mapping[str, Callable[[Any, Any], Any]]] = {
-    TURNS.name: {"document_id": _mine_or_theirs},
+    TURNS.name: {"document_id": _first_of},
     SkillRepository.table.name: dict.fromkeys(("effectiveness", "vector", "vector_of"), _keep_ours),
     SkillVersionRepository.table.name: dict.fromkeys(
         ("share", "successes", "failures"), _keep_ours
@@ -79,7 +79,7 @@ _COLUMNS: Mapping[str, Mapping[str, Callable[[Any, Any], Any]]] = {
     VARIANTS.name: {"is_retired": max},
     ConfirmationRepository.table.name: {"job_id": _keep_ours},
 }
-"""Columns that are joined by themselves, whichever row counts; those that stay are made anew."""
+"""Columns that are joined separately, whichever row wins."""
 
 
 class ContentMerge(Struct, frozen=True):
@@ -138,10 +138,10 @@ def merge_content(
     merge = _Merge(connection, origins)
     merge.separate_sessions(incoming)
     merge.move_rows(incoming, moved)
-    mine = merge.name_versions(incoming)
-    for declared in CONTENT_TABLES:
-        merge.join(declared, incoming[declared.name])
-    merge.written += settle_skills(connection, mine, incoming)
+    own_values = merge.name_versions(incoming)
+    for table in CONTENT_TABLES:
+        merge.join(table, incoming[table.name])
+    merge.written += settle_skills(connection, own_values, incoming)
     merge.settle_effects(effects)
     connection.execute(
         "UPDATE pools SET version = MAX(version, COALESCE((SELECT MAX(version)"
@@ -161,7 +161,7 @@ def merge_content(
 def compare_content(
     ours: Iterable[Mapping[str, Any]], theirs: Iterable[Mapping[str, Any]]
 ) -> ContentMerge:
-    """Return what joining rows with those of another ledger would come to; nothing is written."""
+    """Return what joining rows with those of another ledger would change; write nothing."""
     with empty_ledger() as connection:
         import_content(ours)(connection)
         return merge_content(connection, theirs, ("", ""), MovedRows())
@@ -178,12 +178,12 @@ def split_sessions(
 def _find_session_splits(
     ours: Iterable[_Values], theirs: Iterable[_Values]
 ) -> Iterator[SessionSplit]:
-    mine, others = _by_session(ours), _by_session(theirs)
-    for key in sorted(mine.keys() & others.keys()):
-        one, other = _texts_by_turn(mine[key]), _texts_by_turn(others[key])
+    own_values, others = _by_session(ours), _by_session(theirs)
+    for key in sorted(own_values.keys() & others.keys()):
+        one, other = _texts_by_turn(own_values[key]), _texts_by_turn(others[key])
         if all(one[turn] == other[turn] for turn in one.keys() & other.keys()):
             continue
-        is_ours = (_last(mine[key]), _text(one)) < (_last(others[key]), _text(other))
+        is_ours = (_last(own_values[key]), _text(one)) < (_last(others[key]), _text(other))
         digest = hashlib.sha256(_text(one if is_ours else other).encode()).hexdigest()[:8]
         yield SessionSplit(key, f"{key[1]}~{digest}", is_ours)
 
@@ -226,11 +226,11 @@ class _Merge:
 
     def _rename_ours(self, key: SessionKey, name: str) -> None:
         self.written += 1
-        for declared in CONTENT_TABLES:
-            if declared.session and declared.namespace:
+        for table in CONTENT_TABLES:
+            if table.session and table.namespace:
                 self._connection.execute(
-                    f"UPDATE {declared.name} SET {declared.session} = ?"
-                    f" WHERE namespace = ? AND {declared.session} = ?",
+                    f"UPDATE {table.name} SET {table.session} = ?"
+                    f" WHERE namespace = ? AND {table.session} = ?",
                     (name, *key),
                 )
 
@@ -260,85 +260,85 @@ class _Merge:
 
     # --- tables ---
 
-    def join(self, declared: ContentTable, theirs: Sequence[_Values]) -> None:
+    def join(self, table: ContentTable, theirs: Sequence[_Values]) -> None:
         """Join the rows of one table."""
         if not theirs:
             return
-        ours, key = declared.table.stored_rows(self._connection), declared.table.key
-        if declared.table in _HISTORIES:
-            self._join_histories(declared, ours, theirs)
+        ours, key = table.table.stored_rows(self._connection), table.table.key
+        if table.table in _HISTORIES:
+            self._join_histories(table, ours, theirs)
         elif key == ("id",) and all(isinstance(row["id"], int) for row in theirs):
             known = {_text_without(row, ("id",)) for row in ours}
             fresh = [row for row in theirs if _text_without(row, ("id",)) not in known]
-            self._add(declared, [{**row, "id": None} for row in fresh])
+            self._add(table, [{**row, "id": None} for row in fresh])
         else:
-            self._join_values(declared, ours, theirs)
+            self._join_values(table, ours, theirs)
 
     def _join_values(
-        self, declared: ContentTable, ours: Sequence[_Values], theirs: Sequence[_Values]
+        self, table: ContentTable, ours: Sequence[_Values], theirs: Sequence[_Values]
     ) -> None:
-        here = {_key(declared, row): row for row in ours}
-        fresh = [row for row in theirs if _key(declared, row) not in here]
-        self._add(declared, fresh)
+        here = {_key(table, row): row for row in ours}
+        fresh = [row for row in theirs if _key(table, row) not in here]
+        self._add(table, fresh)
         for row in theirs:
-            mine = here.get(_key(declared, row))
-            if mine is not None and mine != row:
-                self._join_row(declared, mine, row)
+            own_values = here.get(_key(table, row))
+            if own_values is not None and own_values != row:
+                self._join_row(table, own_values, row)
 
-    def _join_row(self, declared: ContentTable, mine: _Values, theirs: _Values) -> None:
+    def _join_row(self, table: ContentTable, own_values: _Values, theirs: _Values) -> None:
         """Join two rows of one key."""
-        columns = _COLUMNS.get(declared.name, {})
+        columns = _COLUMNS.get(table.name, {})
         both = sorted(
-            (mine, theirs), key=lambda row: (row[declared.at], _text_without(row, columns))
+            (own_values, theirs), key=lambda row: (row[table.at], _text_without(row, columns))
         )
-        lost, chosen = reversed(both) if declared.table in _EARLIER else both
-        if _text_without(mine, columns) == _text_without(theirs, columns):
-            lost = chosen = mine
+        lost, chosen = reversed(both) if table.table in _EARLIER else both
+        if _text_without(own_values, columns) == _text_without(theirs, columns):
+            lost = chosen = own_values
         else:
-            self.differing[declared.name] += 1
-        own = {column: join(mine[column], theirs[column]) for column, join in columns.items()}
-        if {**chosen, **own} != mine:
-            self._write(declared, {**chosen, **own})
-        if any(lost[column] != chosen[column] for column in declared.texts):
-            self._keep(declared, lost, self._origins[lost is theirs])
+            self.differing[table.name] += 1
+        own = {column: join(own_values[column], theirs[column]) for column, join in columns.items()}
+        if {**chosen, **own} != own_values:
+            self._write(table, {**chosen, **own})
+        if any(lost[column] != chosen[column] for column in table.texts):
+            self._keep(table, lost, self._origins[lost is theirs])
 
     def _join_histories(
-        self, declared: ContentTable, ours: Sequence[_Values], theirs: Sequence[_Values]
+        self, table: ContentTable, ours: Sequence[_Values], theirs: Sequence[_Values]
     ) -> None:
-        """Number the versions of each thing anew, those of both in the order of their instants."""
-        of_ours, of_theirs = _histories(declared, ours), _histories(declared, theirs)
+        """Renumber the versions of each thing, those of both ledgers in order of time."""
+        of_ours, of_theirs = _histories(table, ours), _histories(table, theirs)
         for key, versions in of_theirs.items():
-            mine = of_ours.get(key, {})
-            fresh = [row for text, row in versions.items() if text not in mine]
+            own_values = of_ours.get(key, {})
+            fresh = [row for text, row in versions.items() if text not in own_values]
             if not fresh:
                 continue
-            both = {**mine, **versions}.items()
-            ordered = [row for _, row in sorted(both, key=lambda e: (e[1][declared.at], e[0]))]
-            columns = declared.table.key[:-1]
+            both = {**own_values, **versions}.items()
+            ordered = [row for _, row in sorted(both, key=lambda e: (e[1][table.at], e[0]))]
+            columns = table.table.key[:-1]
             self._connection.execute(
-                f"DELETE FROM {declared.name} WHERE "
+                f"DELETE FROM {table.name} WHERE "
                 + " AND ".join(f"{column} = ?" for column in columns),
                 key,
             )
             for number, row in enumerate(ordered, start=1):
-                self._write(declared, {**row, "version": number})
-            self.added[declared.name] += len(fresh)
+                self._write(table, {**row, "version": number})
+            self.added[table.name] += len(fresh)
 
-    def _add(self, declared: ContentTable, rows: Sequence[_Values]) -> None:
+    def _add(self, table: ContentTable, rows: Sequence[_Values]) -> None:
         for row in rows:
-            self._write(declared, row)
+            self._write(table, row)
         if rows:
-            self.added[declared.name] += len(rows)
+            self.added[table.name] += len(rows)
 
-    def _keep(self, declared: ContentTable, row: _Values, origin: str) -> None:
+    def _keep(self, table: ContentTable, row: _Values, origin: str) -> None:
         value = MergedValue(
-            table_name=declared.name,
-            key=_text({name: row[name] for name in declared.table.key}),
+            table_name=table.name,
+            key=_text({name: row[name] for name in table.table.key}),
             value=_text(row),
             origin=origin,
-            written_at=from_text(row[declared.at]),
-            namespace=row[declared.namespace] if declared.namespace else "",
-            session_id=(row[declared.session] or "") if declared.session else "",
+            written_at=from_text(row[table.at]),
+            namespace=row[table.namespace] if table.namespace else "",
+            session_id=(row[table.session] or "") if table.session else "",
         )
         made = self._connection.execute(
             MERGED_VALUES.insert("INSERT OR IGNORE"), MERGED_VALUES.encode(value)
@@ -351,8 +351,8 @@ class _Merge:
         self._connection.execute(table.insert(), tuple(row[name] for name in table.fields))
 
 
-def _key(declared: ContentTable, row: _Values) -> tuple[Any, ...]:
-    return tuple(row[name] for name in declared.table.key)
+def _key(table: ContentTable, row: _Values) -> tuple[Any, ...]:
+    return tuple(row[name] for name in table.table.key)
 
 
 def _text(row: Mapping[Any, Any]) -> str:
@@ -364,12 +364,12 @@ def _text_without(row: _Values, columns: Container[str]) -> str:
 
 
 def _histories(
-    declared: ContentTable, rows: Iterable[_Values]
+    table: ContentTable, rows: Iterable[_Values]
 ) -> dict[tuple[Any, ...], dict[str, _Values]]:
     """Return the versions of each thing, by what they say."""
     found: dict[tuple[Any, ...], dict[str, _Values]] = defaultdict(dict)
     for row in rows:
-        found[_key(declared, row)[:-1]][_text_without(row, ("version",))] = row
+        found[_key(table, row)[:-1]][_text_without(row, ("version",))] = row
     return found
 
 
@@ -389,9 +389,9 @@ def _last(turns: Iterable[_Values]) -> str:
 
 
 def _rename(incoming: Mapping[str, Iterable[dict[str, Any]]], key: SessionKey, name: str) -> None:
-    for declared in CONTENT_TABLES:
-        if not (declared.session and declared.namespace):
+    for table in CONTENT_TABLES:
+        if not (table.session and table.namespace):
             continue
-        for row in incoming[declared.name]:
-            if (row["namespace"], row[declared.session]) == key:
-                row[declared.session] = name
+        for row in incoming[table.name]:
+            if (row["namespace"], row[table.session]) == key:
+                row[table.session] = name

@@ -254,11 +254,11 @@ class ContentScope(Struct, frozen=True):
         with ledger.reading() as connection:
             return cls(sees, frozenset(id_ for (id_,) in connection.execute(owned, (user,))))
 
-    def has(self, declared: ContentTable, row: _Row) -> bool:
+    def has(self, table: ContentTable, row: _Row) -> bool:
         """Return whether a stored row is among them."""
-        stored = dict(zip(declared.table.fields, row, strict=True))
-        if declared.namespace:
-            return self.sees(stored[declared.namespace])
+        stored = dict(zip(table.table.fields, row, strict=True))
+        if table.namespace:
+            return self.sees(stored[table.namespace])
         return stored.get("pool_id") in self.pools
 
     def limits_question(self, filters: str) -> bool:
@@ -277,27 +277,27 @@ class ContentSelection(Struct, frozen=True):
     scope: ContentScope | None = None
     """The rows that any of it is limited to; None for all."""
 
-    def is_open(self, declared: ContentTable, row: _Row) -> bool:
+    def is_open(self, table: ContentTable, row: _Row) -> bool:
         """Return whether a stored row is within what it is limited to."""
-        return self.scope is None or self.scope.has(declared, row)
+        return self.scope is None or self.scope.has(table, row)
 
-    def rows(self, connection: sqlite3.Connection, declared: ContentTable) -> list[_Row]:
+    def rows(self, connection: sqlite3.Connection, table: ContentTable) -> list[_Row]:
         """Return the stored rows of a table that are meant."""
-        found = self.condition(declared)
+        found = self.condition(table)
         if found is None:
             return []
         where, values = found
-        ask = f"{declared.table.select} WHERE {where}"
+        ask = f"{table.table.select} WHERE {where}"
         rows = connection.execute(ask, values).fetchall()
-        return [row for row in rows if self.is_open(declared, row)]
+        return [row for row in rows if self.is_open(table, row)]
 
-    def condition(self, declared: ContentTable) -> tuple[str, _Row] | None:
+    def condition(self, table: ContentTable) -> tuple[str, _Row] | None:
         """Return the SQL condition on rows of a table with its values; None where none is meant."""
         wanted = [
             (column, value)
             for column, value in (
-                (declared.session, self.session),
-                (declared.namespace, self.namespace),
+                (table.session, self.session),
+                (table.namespace, self.namespace),
             )
             if value is not None
         ]
@@ -306,7 +306,7 @@ class ContentSelection(Struct, frozen=True):
         parts = [f"{column} = ?" for column, _ in wanted]
         values: list[Any] = [storable(value) for _, value in wanted]
         if self.before is not None:
-            parts.append(f"{declared.at} < ?")
+            parts.append(f"{table.at} < ?")
             values.append(to_text(self.before))
         return " AND ".join(parts), tuple(values)
 
@@ -317,7 +317,7 @@ NO_CONTENT = ContentSelection()
 def has_content(ledger: Connections, selection: ContentSelection) -> bool:
     """Return whether any table has a row that is meant."""
     with ledger.reading() as connection:
-        return any(selection.rows(connection, declared) for declared in CONTENT_TABLES)
+        return any(selection.rows(connection, table) for table in CONTENT_TABLES)
 
 
 def content_namespaces(ledger: Connections) -> set[str]:
@@ -325,34 +325,32 @@ def content_namespaces(ledger: Connections) -> set[str]:
     with ledger.reading() as connection:
         return {
             namespace
-            for declared in CONTENT_TABLES
-            if declared.namespace
-            for (namespace,) in connection.execute(
-                f"SELECT DISTINCT namespace FROM {declared.name}"
-            )
+            for table in CONTENT_TABLES
+            if table.namespace
+            for (namespace,) in connection.execute(f"SELECT DISTINCT namespace FROM {table.name}")
         }
 
 
 def words_of_content(ledger: Connections, selection: ContentSelection) -> Iterator[str]:
     """Yield the words of the rows that are meant, one text after the other."""
     with ledger.reading() as connection:
-        for declared in CONTENT_TABLES:
-            for row in selection.rows(connection, declared):
-                record = declared.table.decode(row)
-                for name in declared.texts:
-                    if name not in declared.derived:
+        for table in CONTENT_TABLES:
+            for row in selection.rows(connection, table):
+                record = table.table.decode(row)
+                for name in table.texts:
+                    if name not in table.derived:
                         yield from words_of(getattr(record, name))
 
 
 def words_beyond(ledger: Connections, scope: ContentScope) -> Iterator[str]:
     """Yield the words of the rows that are not within a scope, and of such questions."""
     with ledger.reading() as connection:
-        for declared in CONTENT_TABLES:
-            rows = connection.execute(declared.table.select)
+        for table in CONTENT_TABLES:
+            rows = connection.execute(table.table.select)
             for row in rows.fetchall():
-                if not scope.has(declared, row):
-                    record = declared.table.decode(row)
-                    for name in (*declared.texts, *declared.names):
+                if not scope.has(table, row):
+                    record = table.table.decode(row)
+                    for name in (*table.texts, *table.names):
                         yield from words_of(getattr(record, name))
         asked = connection.execute("SELECT question, filters FROM query_log")
         for question, filters in asked.fetchall():
@@ -431,7 +429,7 @@ class ErasedContent(Struct, frozen=True):
     """Slugs of the skills that they belong to."""
 
 
-def erase_content(connection: sqlite3.Connection, erased: ContentErasure) -> ErasedContent:
+def erase_content(connection: sqlite3.Connection, erasure: ContentErasure) -> ErasedContent:
     """Delete the rows that are meant, and take out of the others what they say of it.
 
     It goes from copies in snapshots, too, which are not counted.  A conversation goes with the
@@ -439,23 +437,21 @@ def erase_content(connection: sqlite3.Connection, erased: ContentErasure) -> Era
 
     Args:
         connection: Within a transaction of the ledger's.
-        erased: What goes.
+        erasure: What goes.
     """
     emptied: set[_Row] = set()
-    changes = _changes(connection, erased)
+    changes = _changes(connection, erasure)
     content = _count_erased(connection, changes)
-    for declared, of_table, rows in changes:
+    for table, of_table, rows in changes:
         for row, changed in rows:
-            key = declared.key_of(row)
-            if changed is None or declared.key_of(changed) != key:
-                connection.execute(
-                    f"DELETE FROM {declared.name} WHERE {declared.table.by_key}", key
-                )
+            key = table.key_of(row)
+            if changed is None or table.key_of(changed) != key:
+                connection.execute(f"DELETE FROM {table.name} WHERE {table.table.by_key}", key)
             if changed is not None:
-                connection.execute(declared.table.insert(), changed)
-            elif declared.table is TURNS:
+                connection.execute(table.table.insert(), changed)
+            elif table.table is TURNS:
                 emptied.add(key[:2])
-        _erase_copies(connection, declared, of_table)
+        _erase_copies(connection, table, of_table)
     connection.executemany(
         "DELETE FROM sessions WHERE namespace = ?1 AND session_id = ?2 AND NOT EXISTS"
         " (SELECT 1 FROM turns WHERE namespace = ?1 AND session_id = ?2)",
@@ -464,9 +460,9 @@ def erase_content(connection: sqlite3.Connection, erased: ContentErasure) -> Era
     return content
 
 
-def preview_content(connection: sqlite3.Connection, erased: ContentErasure) -> ErasedContent:
+def preview_content(connection: sqlite3.Connection, erasure: ContentErasure) -> ErasedContent:
     """Return what ``erase_content`` deletes or changes, without doing so."""
-    return _count_erased(connection, _changes(connection, erased))
+    return _count_erased(connection, _changes(connection, erasure))
 
 
 class _TableChanges(NamedTuple):
@@ -479,18 +475,18 @@ class _TableChanges(NamedTuple):
     """Each stored row that changes, with what is left of it; None where it goes."""
 
 
-def _changes(connection: sqlite3.Connection, erased: ContentErasure) -> list[_TableChanges]:
+def _changes(connection: sqlite3.Connection, erasure: ContentErasure) -> list[_TableChanges]:
     """Return what becomes of the rows of every table."""
     found = []
-    for declared in CONTENT_TABLES:
-        of_table, condition = erased, erased.selection.condition(declared)
-        if condition is not None and declared.table is PROFILES:
-            of_table = erased.with_lines(_lines_of_models(connection, *condition))
-        meant = set(erased.selection.rows(connection, declared))
-        stored = connection.execute(declared.table.select).fetchall()
-        left = ((row, None if row in meant else of_table.of_row(declared, row)) for row in stored)
+    for table in CONTENT_TABLES:
+        of_table, condition = erasure, erasure.selection.condition(table)
+        if condition is not None and table.table is PROFILES:
+            of_table = erasure.with_lines(_lines_of_models(connection, *condition))
+        meant = set(erasure.selection.rows(connection, table))
+        stored = connection.execute(table.table.select).fetchall()
+        left = ((row, None if row in meant else of_table.of_row(table, row)) for row in stored)
         rows = [(row, changed) for row, changed in left if changed != row]
-        found.append(_TableChanges(declared, of_table, rows))
+        found.append(_TableChanges(table, of_table, rows))
     return found
 
 
@@ -498,20 +494,20 @@ def _count_erased(
     connection: sqlite3.Connection, changes: Iterable[_TableChanges]
 ) -> ErasedContent:
     """Count what changes, before it does."""
-    counts = {declared.name: len(rows) for declared, _, rows in changes if rows}
+    counts = {table.name: len(rows) for table, _, rows in changes if rows}
     pools, skills = (
         {
-            row[declared.table.fields.index(column)]
-            for declared, _, rows in changes
-            if column in declared.table.fields
+            row[table.table.fields.index(column)]
+            for table, _, rows in changes
+            if column in table.table.fields
             for row, _ in rows
         }
         for column in ("pool_id", "skill_id")
     )
     keys = (
-        " ".join(declared.key_of(row))
-        for declared, _, rows in changes
-        if declared.table is PoolKeyRepository.table
+        " ".join(table.key_of(row))
+        for table, _, rows in changes
+        if table.table is PoolKeyRepository.table
         for row, _ in rows
     )
     called = dict(connection.execute("SELECT skill_id, slug FROM skills").fetchall())
@@ -549,16 +545,16 @@ class ContentOwner(Struct, frozen=True):
     namespaces: tuple[str, ...] | None = None
     user: str | None = None
 
-    def condition(self, declared: ContentTable) -> tuple[str, _Row] | None:
+    def condition(self, table: ContentTable) -> tuple[str, _Row] | None:
         """Return the SQL condition on rows of a table with its values; None where none is meant."""
         if self.namespaces is None:
             return "TRUE", ()
         parts: list[str] = []
         values: list[str] = []
-        if declared.namespace and self.namespaces:
+        if table.namespace and self.namespaces:
             parts.append(f"namespace IN ({', '.join('?' * len(self.namespaces))})")
             values += self.namespaces
-        if self.user is not None and USER_COLUMN in declared.table.fields:
+        if self.user is not None and USER_COLUMN in table.table.fields:
             parts.append(f"{USER_COLUMN} = ?")
             values.append(self.user)
         return (" OR ".join(parts), tuple(values)) if parts else None
@@ -570,33 +566,33 @@ USER_COLUMN = "user_id"
 
 def clear_content(connection: sqlite3.Connection, owner: ContentOwner) -> None:
     """Delete the rows of an owner within a transaction; copies in snapshots stay."""
-    for declared in CONTENT_TABLES:
-        if found := owner.condition(declared):
+    for table in CONTENT_TABLES:
+        if found := owner.condition(table):
             where, values = found
-            connection.execute(f"DELETE FROM {declared.name} WHERE {where}", values)
+            connection.execute(f"DELETE FROM {table.name} WHERE {where}", values)
 
 
 def count_content(ledger: Connections, owner: ContentOwner) -> dict[str, int]:
     """Return how many rows each table has of an owner, where it has any."""
     counts: dict[str, int] = {}
     with ledger.reading() as connection:
-        for declared in CONTENT_TABLES:
-            if found := owner.condition(declared):
+        for table in CONTENT_TABLES:
+            if found := owner.condition(table):
                 where, values = found
-                ask = f"SELECT count(*) FROM {declared.name} WHERE {where}"
+                ask = f"SELECT count(*) FROM {table.name} WHERE {where}"
                 if number := connection.execute(ask, values).fetchone()[0]:
-                    counts[declared.name] = number
+                    counts[table.name] = number
     return counts
 
 
 def _erase_copies(
-    connection: sqlite3.Connection, declared: ContentTable, erased: ContentErasure
+    connection: sqlite3.Connection, table: ContentTable, erasure: ContentErasure
 ) -> None:
     copies = "SELECT rowid, row FROM snapshot_content WHERE table_name = ?"
-    for number, text in connection.execute(copies, (declared.name,)).fetchall():
+    for number, text in connection.execute(copies, (table.name,)).fetchall():
         row = tuple(json.loads(text))
-        is_meant = _is_meant(declared, row, erased.selection)
-        changed = None if is_meant else erased.of_row(declared, row)
+        is_meant = _is_selected(table, row, erasure.selection)
+        changed = None if is_meant else erasure.of_row(table, row)
         if changed is None:
             connection.execute("DELETE FROM snapshot_content WHERE rowid = ?", (number,))
         elif changed != row:
@@ -606,19 +602,19 @@ def _erase_copies(
             )
 
 
-def _is_meant(declared: ContentTable, row: _Row, selection: ContentSelection) -> bool:
-    if selection.condition(declared) is None or not selection.is_open(declared, row):
+def _is_selected(table: ContentTable, row: _Row, selection: ContentSelection) -> bool:
+    if selection.condition(table) is None or not selection.is_open(table, row):
         return False
-    stored = dict(zip(declared.table.fields, row, strict=True))
+    stored = dict(zip(table.table.fields, row, strict=True))
     return (
-        selection.session in (None, stored.get(declared.session))
-        and selection.namespace in (None, stored.get(declared.namespace))
-        and (selection.before is None or stored[declared.at] < to_text(selection.before))
+        selection.session in (None, stored.get(table.session))
+        and selection.namespace in (None, stored.get(table.namespace))
+        and (selection.before is None or stored[table.at] < to_text(selection.before))
     )
 
 
 def words_of(value: Any) -> Iterator[str]:
-    """Yield every text of a value as JSON has them, keys of objects among them."""
+    """Yield every string in a JSON value, including the keys of objects."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -647,32 +643,32 @@ def _replace_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 def copy_to_snapshot(connection: sqlite3.Connection, snapshot: str) -> None:
     """Copy every row for a snapshot."""
-    for declared in CONTENT_TABLES:
+    for table in CONTENT_TABLES:
         connection.execute(
             "INSERT INTO snapshot_content (snapshot, table_name, row)"
-            f" SELECT ?, ?, json_array({declared.table.columns}) FROM {declared.name}",
-            (snapshot, declared.name),
+            f" SELECT ?, ?, json_array({table.table.columns}) FROM {table.name}",
+            (snapshot, table.name),
         )
 
 
 def restore_from_snapshot(connection: sqlite3.Connection, snapshot: str) -> None:
     """Make the tables what they were at a snapshot."""
     copies = "SELECT row FROM snapshot_content WHERE snapshot = ? AND table_name = ?"
-    for declared in CONTENT_TABLES:
-        connection.execute(f"DELETE FROM {declared.name}")
-        for (text,) in connection.execute(copies, (snapshot, declared.name)).fetchall():
-            connection.execute(declared.table.insert(), json.loads(text))
+    for table in CONTENT_TABLES:
+        connection.execute(f"DELETE FROM {table.name}")
+        for (text,) in connection.execute(copies, (snapshot, table.name)).fetchall():
+            connection.execute(table.table.insert(), json.loads(text))
 
 
 def export_content(ledger: Connections) -> Iterator[Mapping[str, Any]]:
     """Yield every row as an object of JSON: its ``table``, and its values as they are stored."""
     with ledger.reading() as connection:
-        for declared in CONTENT_TABLES:
-            rows = connection.execute(declared.table.select)
+        for table in CONTENT_TABLES:
+            rows = connection.execute(table.table.select)
             for row in rows.fetchall():
-                values = dict(zip(declared.table.fields, row, strict=True))
-                values |= dict.fromkeys(declared.local)
-                yield {"table": declared.name, "row": values}
+                values = dict(zip(table.table.fields, row, strict=True))
+                values |= dict.fromkeys(table.local)
+                yield {"table": table.name, "row": values}
 
 
 def import_content(
@@ -683,22 +679,22 @@ def import_content(
     Raises:
         ValueError: A row is of no table here, or has other columns or values.
     """
-    by_name = {declared.name: declared for declared in CONTENT_TABLES}
+    by_name = {table.name: table for table in CONTENT_TABLES}
     checked: list[tuple[ContentTable, _Row]] = []
     for item in rows:
-        declared = by_name.get(item["table"])
-        if declared is None or set(item["row"]) != set(declared.table.fields):
+        table = by_name.get(item["table"])
+        if table is None or set(item["row"]) != set(table.table.fields):
             raise ValueError(f"a row of {item['table']!r} has other columns than here")
-        row = tuple(item["row"][name] for name in declared.table.fields)
+        row = tuple(item["row"][name] for name in table.table.fields)
         if not all(isinstance(value, str | int | float | None) for value in row):
             raise ValueError(f"a row of {item['table']!r} holds something else than values")
-        declared.table.decode(row)
-        checked.append((declared, row))
+        table.table.decode(row)
+        checked.append((table, row))
 
     def write(connection: sqlite3.Connection) -> None:
         """Write them all."""
-        for declared, row in checked:
-            connection.execute(declared.table.insert(), row)
+        for table, row in checked:
+            connection.execute(table.table.insert(), row)
 
     return write
 
@@ -706,10 +702,10 @@ def import_content(
 def unreadable_content(ledger: Connections) -> Iterator[str]:
     """Yield what is wrong with rows that cannot be read as what they are declared to be."""
     with ledger.reading() as connection:
-        for declared in CONTENT_TABLES:
-            rows = connection.execute(declared.table.select)
+        for table in CONTENT_TABLES:
+            rows = connection.execute(table.table.select)
             for row in rows.fetchall():
                 try:
-                    declared.table.decode(row)
+                    table.table.decode(row)
                 except (ValueError, TypeError) as error:
-                    yield f"{declared.name} {declared.key_of(row)}: {error}"
+                    yield f"{table.name} {table.key_of(row)}: {error}"

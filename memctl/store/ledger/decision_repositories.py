@@ -220,8 +220,8 @@ class DeletedRow(Struct, frozen=True):
 class DeletionRepository(Repository[DeletedRow]):
     """Documents and memories that were deleted by hand and that something else may still have.
 
-    An earlier version of a table has them, or a document that stays would give them again; neither
-    repairing nor reading the document again brings them back.
+    An earlier version of a table has them, or a remaining document would yield them again; neither
+    a repair nor reading the document again brings them back.
     """
 
     table = LedgerTable("deleted_rows", DeletedRow, ("id",))

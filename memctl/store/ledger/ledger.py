@@ -231,7 +231,7 @@ class Ledger:
         return [*(str(row[0]) for row in found if row[0] != "ok"), *missing]
 
     def contents(self) -> Iterator[tuple[str, Iterable[tuple[Any, ...]]]]:
-        """Yield the name of every table, and its rows as they are stored."""
+        """Yield the name of every table and its stored rows."""
         names = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"
         with self.reading() as connection:
             for (name,) in connection.execute(names).fetchall():
@@ -291,13 +291,13 @@ class Ledger:
                 self._depth -= 1
 
     def settle(self) -> None:
-        """See to it that a change whose commit failed does not count.
+        """Make sure that a change whose commit failed does not count.
 
-        All of it may stand in the log, and would count when that is read anew: another change is
-        written in its place.
+        All of it may be in the log, and would count when the log is read again: another change is
+        written over it.
 
         Raises:
-            DiskRefused: It can't be written, so that either may come true.
+            DiskRefused: The log cannot be written, so it is undecided whether the change counts.
         """
         if not self._is_in_doubt:
             return
@@ -512,9 +512,11 @@ def why_refused(error: sqlite3.OperationalError) -> str:
     return f"{error}, perhaps no space is left" if is_vague else str(error)
 
 
-def refusal_error(path: Path, why: str) -> DiskRefused:
+def refusal_error(path: Path, reason: str) -> DiskRefused:
     """Return the error that says why something cannot be written."""
-    return DiskRefused(f"cannot write to {path}: {why}", "check the disk's space and permissions")
+    return DiskRefused(
+        f"cannot write to {path}: {reason}", "check the disk's space and permissions"
+    )
 
 
 def _damaged_error(path: Path, error: sqlite3.Error) -> DamagedError:
@@ -567,7 +569,7 @@ def fingerprint(path: Path) -> Fingerprint:
 
 
 def file_identity(path: Path) -> tuple[int, int]:
-    """Return what tells a file from another that stands in its place; zeros where there is none."""
+    """Return the device and inode of the file at a path; zeros if there is none."""
     try:
         found = path.stat()
     except FileNotFoundError:

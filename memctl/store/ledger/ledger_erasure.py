@@ -66,7 +66,7 @@ class Erasure(Struct, frozen=True):
         return ContentErasure(self.content, self.says_own, self.without, self.ids, blocked)
 
 
-def erase_from_ledger(connection: sqlite3.Connection, erased: Erasure) -> ErasedContent:
+def erase_from_ledger(connection: sqlite3.Connection, erasure: Erasure) -> ErasedContent:
     """Strike it, within a transaction of the ledger's.
 
     All replies of models go, because their keys do not say which texts they rest on.
@@ -75,49 +75,49 @@ def erase_from_ledger(connection: sqlite3.Connection, erased: Erasure) -> Erased
     Returns:
         What goes of what users and agents have said or stored.
     """
-    ids = [(id_,) for id_ in erased.ids]
+    ids = [(id_,) for id_ in erasure.ids]
     connection.execute("PRAGMA secure_delete = ON")
     connection.execute("DELETE FROM model_replies")
-    places = _erase_receipts(connection, erased)
+    places = _erase_receipts(connection, erasure)
     connection.executemany("DELETE FROM document_usage WHERE document_id = ?", ids)
     connection.executemany("UPDATE files SET document_id = NULL WHERE document_id = ?", ids)
     connection.executemany("DELETE FROM blocked_documents WHERE document_id = ?", ids)
-    blocked = [(id_,) for id_ in erased.blocked]
+    blocked = [(id_,) for id_ in erasure.blocked]
     connection.executemany("INSERT OR IGNORE INTO blocked_documents VALUES (?)", blocked)
-    _note_for_snapshots(connection, erased)
-    _erase_files(connection, erased)
+    _note_for_snapshots(connection, erasure)
+    _erase_files(connection, erasure)
     for table in ("access_log", "accesses", "confirmations"):
         connection.executemany(f"DELETE FROM {table} WHERE memory_id = ?", ids)
-    strike_audited(connection, erased.ids, erased.says)
+    strike_audited(connection, erasure.ids, erasure.says)
     for table in ("comparisons", "snapshot_comparisons"):
         connection.executemany(f"DELETE FROM {table} WHERE memory_id = ?", ids)
     connection.executemany("DELETE FROM snapshot_files WHERE document_id = ?", ids)
     connection.executemany("DELETE FROM job_changes WHERE row_id = ?", ids)
     connection.executemany("DELETE FROM feedback_effects WHERE memory_id = ?", ids)
-    _erase_decisions(connection, erased)
-    _erase_questions(connection, erased)
-    _erase_events(connection, erased, places | erased.sources)
-    _erase_details(connection, erased)
-    content = erase_content(connection, erased.of_content)
-    if erased.before is not None:
-        _erase_older(connection, erased.before)
+    _erase_decisions(connection, erasure)
+    _erase_questions(connection, erasure)
+    _erase_events(connection, erasure, places | erasure.sources)
+    _erase_details(connection, erasure)
+    content = erase_content(connection, erasure.of_content)
+    if erasure.before is not None:
+        _erase_older(connection, erasure.before)
     return content
 
 
-def preview_erasure(ledger: Connections, erased: Erasure) -> ErasedContent:
+def preview_erasure(ledger: Connections, erasure: Erasure) -> ErasedContent:
     """Return what of it users and agents have said or stored, without striking anything."""
     with ledger.reading() as connection:
-        return preview_content(connection, erased.of_content)
+        return preview_content(connection, erasure.of_content)
 
 
-def _note_for_snapshots(connection: sqlite3.Connection, erased: Erasure) -> None:
+def _note_for_snapshots(connection: sqlite3.Connection, erasure: Erasure) -> None:
     """Record what must not come back with a snapshot, where there is any."""
     where = "WHERE EXISTS (SELECT 1 FROM snapshots)"
     connection.executemany(
-        f"INSERT OR REPLACE INTO forgotten SELECT ?, FALSE {where}", [(i,) for i in erased.ids]
+        f"INSERT OR REPLACE INTO forgotten SELECT ?, FALSE {where}", [(i,) for i in erasure.ids]
     )
     connection.executemany(  # but for what has gone whole before
-        f"INSERT OR IGNORE INTO forgotten SELECT ?, TRUE {where}", [(i,) for i in erased.blocked]
+        f"INSERT OR IGNORE INTO forgotten SELECT ?, TRUE {where}", [(i,) for i in erasure.blocked]
     )
 
 
@@ -141,7 +141,7 @@ def _erase_older(connection: sqlite3.Connection, before: datetime) -> None:
     )
 
 
-def _erase_receipts(connection: sqlite3.Connection, erased: Erasure) -> frozenset[str]:
+def _erase_receipts(connection: sqlite3.Connection, erasure: Erasure) -> frozenset[str]:
     """Strike every reading of the documents' files, and what others say of it.
 
     Returns:
@@ -152,19 +152,19 @@ def _erase_receipts(connection: sqlite3.Connection, erased: Erasure) -> frozense
         f"SELECT id, document_id, {columns} FROM receipts ORDER BY id"
     ).fetchall()
     owners = _owners(rows)
-    gone = {number for number, *_ in rows if owners[number] in erased.ids}
+    gone = {number for number, *_ in rows if owners[number] in erasure.ids}
     places = frozenset(
         place for number, _, *texts in rows if number in gone for place in texts[:2] if place
     )
     spoken = {
         number: texts
         for number, _, *texts in rows
-        if number not in gone and any(map(erased.says, texts))
+        if number not in gone and any(map(erasure.says, texts))
     }
-    if erased.without is None:
+    if erasure.without is None:
         gone |= spoken.keys()
     else:
-        redacted = [(*map(erased.without, texts), number) for number, texts in spoken.items()]
+        redacted = [(*map(erasure.without, texts), number) for number, texts in spoken.items()]
         settings = ", ".join(f"{column} = ?" for column in _TEXTS_OF_RECEIPTS)
         connection.executemany(f"UPDATE receipts SET {settings} WHERE id = ?", redacted)
     connection.executemany("DELETE FROM receipts WHERE id = ?", [(number,) for number in gone])
@@ -186,44 +186,44 @@ def _owners(rows: Sequence[tuple[Any, ...]]) -> dict[int, str | None]:
     return owners
 
 
-def _erase_files(connection: sqlite3.Connection, erased: Erasure) -> None:
+def _erase_files(connection: sqlite3.Connection, erasure: Erasure) -> None:
     """Strike why files failed; that they are known has to stay, or they would be taken in anew."""
     for table in ("files", "snapshot_files"):
         rows = connection.execute(f"SELECT path, reason, hint FROM {table}").fetchall()
-        spoken = [(path,) for path, *texts in rows if any(map(erased.says, texts))]
+        spoken = [(path,) for path, *texts in rows if any(map(erasure.says, texts))]
         connection.executemany(f"UPDATE {table} SET reason = '', hint = '' WHERE path = ?", spoken)
 
 
-def _erase_decisions(connection: sqlite3.Connection, erased: Erasure) -> None:
+def _erase_decisions(connection: sqlite3.Connection, erasure: Erasure) -> None:
     for table in ("name_decisions", "snapshot_names"):
         rows = connection.execute(f"SELECT one, other FROM {table}").fetchall()
         gone = [
             pair
             for pair in rows
-            if not erased.names.isdisjoint(pair) or any(map(erased.says, pair))
+            if not erasure.names.isdisjoint(pair) or any(map(erasure.says, pair))
         ]
         connection.executemany(f"DELETE FROM {table} WHERE one = ? AND other = ?", gone)
 
 
-def _erase_questions(connection: sqlite3.Connection, erased: Erasure) -> None:
+def _erase_questions(connection: sqlite3.Connection, erasure: Erasure) -> None:
     rows = connection.execute("SELECT id, question, filters, hit_ids FROM query_log").fetchall()
-    emptied, scope = [], erased.content.scope
+    emptied, scope = [], erasure.content.scope
     for number, question, filters, hits in rows:
         ids = json.loads(hits)
-        left = [id_ for id_ in ids if id_ not in erased.ids]
-        says = erased.says if scope is None else erased.says_own
+        left = [id_ for id_ in ids if id_ not in erasure.ids]
+        says = erasure.says if scope is None else erasure.says_own
         if scope is not None and not scope.limits_question(filters):
             continue
-        if not erased.answers.isdisjoint(ids) or says(question) or says(filters):
+        if not erasure.answers.isdisjoint(ids) or says(question) or says(filters):
             emptied.append((json.dumps(left), number))
     connection.executemany(
         "UPDATE query_log SET question = '', filters = '{}', hit_ids = ? WHERE id = ?", emptied
     )
-    if erased.content.session is not None:
+    if erasure.content.session is not None:
         asked = connection.execute(
             "SELECT id, filters FROM query_log WHERE query_id IN"
             " (SELECT query_id FROM query_details WHERE session_id = ?)",
-            (storable(erased.content.session),),
+            (storable(erasure.content.session),),
         ).fetchall()
         gone = [
             (number,)
@@ -233,28 +233,28 @@ def _erase_questions(connection: sqlite3.Connection, erased: Erasure) -> None:
         connection.executemany("DELETE FROM query_log WHERE id = ?", gone)
     for query, cited in connection.execute("SELECT query_id, cited FROM query_details").fetchall():
         relied = json.loads(cited)
-        if not erased.ids.isdisjoint(relied):
-            stays = json.dumps([id_ for id_ in relied if id_ not in erased.ids])
+        if not erasure.ids.isdisjoint(relied):
+            stays = json.dumps([id_ for id_ in relied if id_ not in erasure.ids])
             connection.execute(
                 "UPDATE query_details SET cited = ? WHERE query_id = ?", (stays, query)
             )
 
 
 def _erase_events(
-    connection: sqlite3.Connection, erased: Erasure, subjects: frozenset[str]
+    connection: sqlite3.Connection, erasure: Erasure, subjects: frozenset[str]
 ) -> None:
     events = connection.execute("SELECT id, message, hint, subject FROM events").fetchall()
     gone = [
         (number,)
         for number, message, hint, subject in events
-        if subject in subjects or any(map(erased.says, (message, hint, subject)))
+        if subject in subjects or any(map(erasure.says, (message, hint, subject)))
     ]
     connection.executemany("DELETE FROM events WHERE id = ?", gone)
 
 
-def _erase_details(connection: sqlite3.Connection, erased: Erasure) -> None:
+def _erase_details(connection: sqlite3.Connection, erasure: Erasure) -> None:
     """Strike what jobs say of it, but for forgets that are unfinished: they need it still."""
     others = "SELECT id, detail FROM jobs WHERE kind != ? OR state = 'done'"
     jobs = connection.execute(others, (FORGET,)).fetchall()
-    spoken = [(number,) for number, detail in jobs if erased.says(detail)]
+    spoken = [(number,) for number, detail in jobs if erasure.says(detail)]
     connection.executemany("UPDATE jobs SET detail = '{}' WHERE id = ?", spoken)

@@ -152,7 +152,7 @@ class PoolKeyRepository(OwnedRepository[PoolKey]):
 
     table = LedgerTable("pool_keys", PoolKey, ("pool_id", "key"))
 
-    def written_until(self, pool_id: str, instant: datetime) -> list[str]:
+    def keys_written_until(self, pool_id: str, instant: datetime) -> list[str]:
         """Return the keys of a pool that were last written at an instant or before."""
         rows = self.rows(
             "SELECT key FROM pool_keys WHERE pool_id = ? AND written_at <= ?",

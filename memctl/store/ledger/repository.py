@@ -83,7 +83,7 @@ _CODECS: Mapping[Any, Codec] = {
 
 
 def _codec(annotation: Any) -> Codec | None:
-    """Return how values of a type are stored; None where they are stored as they are."""
+    """Return the codec of a type; None if its values are stored unchanged."""
     origin = get_origin(annotation)
     if origin is Annotated:
         return next(each for each in annotation.__metadata__ if isinstance(each, Codec))

@@ -86,7 +86,7 @@ class SessionRepository(Repository[Session]):
         return self.select(where, session_id, namespace)
 
     def drop_empty(self) -> None:
-        """Delete conversations of which nothing is left that was said."""
+        """Delete conversations without any turns left."""
         said = "SELECT 1 FROM turns t WHERE t.namespace = sessions.namespace"
         self.delete(
             f"message_count > 0 AND NOT EXISTS ({said} AND t.session_id = sessions.session_id)"
@@ -97,8 +97,10 @@ class SessionRepository(Repository[Session]):
         found = self.rows("SELECT DISTINCT agent_id FROM sessions ORDER BY 1")
         return [agent for (agent,) in found]
 
-    def longer_than(self, agent: str | None, tokens: int, messages: int) -> list[Session]:
-        """Return the conversations that go on and are long, in what no summary stands for.
+    def unsummarised_longer_than(
+        self, agent: str | None, tokens: int, messages: int
+    ) -> list[Session]:
+        """Return the long conversations that go on, with many turns that no summary covers.
 
         Args:
             agent: With whom; None for those that name no agent.
@@ -172,7 +174,7 @@ class TurnRepository(Repository[Turn]):
         ask = "SELECT DISTINCT document_id FROM turns WHERE document_id IS NOT NULL"
         return {str(row[0]) for row in self.rows(ask)}
 
-    def lose_documents(self, documents: Iterable[str]) -> None:
+    def detach_documents(self, documents: Iterable[str]) -> None:
         """Record that documents are not there any more: their turns wait to be taken over again."""
         statement = "UPDATE turns SET document_id = NULL WHERE document_id = ?"
         self.execute_each(statement, ((each,) for each in documents))
@@ -212,7 +214,7 @@ def _marks(values: Sequence[str]) -> str:
 
 # --- profiles, and what was put into prompts ------------------------------------------------------
 
-MOST_INJECTED = 50_000
+MAX_INJECTED = 50_000
 
 
 class Profile(Struct, frozen=True):
@@ -287,10 +289,10 @@ class InjectedRepository(Repository[InjectedSpan]):
     def note(self, digests: Iterable[str], at: datetime) -> None:
         """Record sentences; what is known already counts as new again."""
         self.write((InjectedSpan(digest, at) for digest in digests), durable=False)
-        if self.count() > MOST_INJECTED:
+        if self.count() > MAX_INJECTED:
             self.delete(
                 "at < (SELECT at FROM injected_spans ORDER BY at DESC LIMIT 1 OFFSET ?)",
-                MOST_INJECTED // 2,
+                MAX_INJECTED // 2,
             )
 
     def times_of(self, digests: Iterable[str]) -> dict[str, datetime]:

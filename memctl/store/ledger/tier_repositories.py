@@ -183,7 +183,7 @@ class ShortTermRepository(_ExpiringRepository[ShortTermEntry]):
         )
 
     def remove_unchanged(self, entries: Sequence[ShortTermEntry]) -> None:
-        """Delete entries, but not those that have been written anew since they were read."""
+        """Delete entries, except those that were rewritten since they were read."""
         self.execute_each(
             f"DELETE FROM short_term_entries WHERE {self.table.by_key} AND written_at = ?",
             [(*self._key_of(each), to_text(each.written_at)) for each in entries],

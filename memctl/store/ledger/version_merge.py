@@ -260,11 +260,11 @@ def _by_skill(versions: Iterable[Row]) -> dict[str, dict[int, Row]]:
 
 
 def _last_shares(
-    id_: str, ours: Content, theirs: Content, here: Mapping[int, Row], there: Mapping[int, Row]
+    id_: str, ours: Content, theirs: Content, here: Mapping[int, Row], known_rows: Mapping[int, Row]
 ) -> dict[int, int]:
     """Return the shares of the side that has changed a skill last, by version."""
     sides = []
-    for content, versions in ((ours, here), (theirs, there)):
+    for content, versions in ((ours, here), (theirs, known_rows)):
         shares = {n: row["share"] for n, row in sorted(versions.items()) if row["share"]}
         changed = [row["updated_at"] for row in content[_SKILLS.name] if row["skill_id"] == id_]
         sides.append((max(changed, default=""), json.dumps([*shares.items()]), shares))

@@ -117,7 +117,7 @@ class ManifestRepository(Repository[Manifest]):
     table = LedgerTable("manifests", Manifest, ("table_name", "version"))
 
     def missing_copies(self) -> list[TableVersion]:
-        """Return the versions with a name of which there is no copy."""
+        """Return the named versions without a copy."""
         rows = self.rows(
             "SELECT table_name, version FROM heads EXCEPT SELECT table_name, version FROM manifests"
         )

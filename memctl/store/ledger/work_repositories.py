@@ -55,7 +55,7 @@ class FileRepository(Repository[FileEntry]):
             values.append(os.fsencode(inbox))
         return self.select(where, *values)
 
-    def kept_in(self, inbox: str) -> dict[str, FileEntry]:
+    def files_kept_in(self, inbox: str) -> dict[str, FileEntry]:
         """Return the files that stay in an inbox and have been dealt with, by path."""
         return {entry.path: entry for entry in self.entries(["done", "failed"], inbox)}
 

@@ -38,9 +38,9 @@ _WORDS = 12
 _TOP_HITS = 100
 _SAME = 0.01
 """The distance of a vector to itself is less, through 16-bit numbers and every index."""
-Going = Mapping["TableName", Collection[str]]
+DoomedRows = Mapping["TableName", Collection[str]]
 """Ids of rows, by their table."""
-_NONE: Going = {}
+_NONE: DoomedRows = {}
 _COLUMNS = ("id", "search_text", VECTOR)
 _HINT = "the tables are as they were; `memctl doctor` looks at them and at their indexes"
 
@@ -51,7 +51,7 @@ def require_found(
     ids: Sequence[str],
     job: str,
     ending: Collection[str] = (),
-    going: Going = _NONE,
+    doomed: DoomedRows = _NONE,
 ) -> None:
     """Raise where memories that a job has touched are found no more.
 
@@ -61,12 +61,12 @@ def require_found(
         ids: The memories that it has touched.
         job: What it is called.
         ending: The memories that it is to end.
-        going: The rows that it is to remove.
+        doomed: The rows that it is to remove.
 
     Raises:
         CoverageLost: Some were found before and are not found after it.
     """
-    require_there(before, after, job, ending, going=going)
+    require_there(before, after, job, ending, doomed=doomed)
     touched = before.get("memories", ids, _COLUMNS)
     _require_none(_altered_ids(touched, after), job)
     _require_same(before, after, _sample(touched, ending), job)
@@ -117,7 +117,7 @@ def require_there(
     job: str,
     ending: Collection[str] = (),
     tables: Sequence[TableName] = TABLES,
-    going: Going = _NONE,
+    doomed: DoomedRows = _NONE,
 ) -> None:
     """Raise where a row is gone, or a memory has ended, or is to expire, that is not to.
 
@@ -127,13 +127,13 @@ def require_there(
         job: What it is called.
         ending: The memories that it is to end.
         tables: Those of which no row may be gone.
-        going: The rows that it is to remove.
+        doomed: The rows that it is to remove.
 
     Raises:
         CoverageLost: Some are.
     """
     for table in tables:
-        gone = _lost_rows(before, after, table, EVERYTHING, ("id",)) - {*going.get(table, ())}
+        gone = _lost_rows(before, after, table, EVERYTHING, ("id",)) - {*doomed.get(table, ())}
         if gone:
             raise CoverageLost(
                 f"{job} was rolled back: {len(gone)} of the {table} would be gone,"
@@ -141,7 +141,7 @@ def require_there(
                 _HINT,
             )
     holds, expiry = col("valid_to").is_null(), ("id", "expires_at")
-    expected = {*ending, *going.get("memories", ())}
+    expected = {*ending, *doomed.get("memories", ())}
     _require_none(_lost_rows(before, after, "memories", holds, expiry) - expected, job)
 
 
@@ -193,26 +193,26 @@ def _require_same(before: Snapshot, after: Snapshot, rows: pa.Table, job: str) -
         for id_, vector in zip(texts, rows[VECTOR].to_pylist(), strict=True)
         if vector is not None
     }
-    unsaid = _not_said(after, texts)
-    unsaid -= _not_said(before, {id_: texts[id_] for id_ in unsaid})
+    unsaid = _unfindable_ids(after, texts)
+    unsaid -= _unfindable_ids(before, {id_: texts[id_] for id_ in unsaid})
     far = _not_near(after, vectors)
     far -= _not_near(before, {id_: vectors[id_] for id_ in far})
     _require_none(unsaid | far, job)
 
 
-def _require_none(lost: set[str], job: str) -> None:
-    if lost:
+def _require_none(names: set[str], job: str) -> None:
+    if names:
         raise CoverageLost(
-            f"{job} was rolled back: {len(lost)} of the memories would not be found any more,"
-            f" such as {min(lost)}",
+            f"{job} was rolled back: {len(names)} of the memories would not be found any more,"
+            f" such as {min(names)}",
             _HINT,
         )
 
 
-def _not_said(snapshot: Snapshot, texts: Mapping[str, str]) -> set[str]:
+def _unfindable_ids(snapshot: Snapshot, texts: Mapping[str, str]) -> set[str]:
     """Those that a search for all of some of their own words does not find, nor their like."""
 
-    def is_said(id_: str, text: str) -> bool:
+    def is_findable(id_: str, text: str) -> bool:
         """Return whether the search finds one."""
         words = sorted(set(text.split()), key=lambda word: (-len(word), word))[:_WORDS]
         found = snapshot.keyword(
@@ -220,7 +220,7 @@ def _not_said(snapshot: Snapshot, texts: Mapping[str, str]) -> set[str]:
         )
         return id_ in found["id"].to_pylist() or text in found["search_text"].to_pylist()
 
-    return _missing_keys(texts, is_said)
+    return _missing_keys(texts, is_findable)
 
 
 def _not_near(snapshot: Snapshot, vectors: Mapping[str, NDArray[np.float32]]) -> set[str]:
@@ -236,8 +236,8 @@ def _not_near(snapshot: Snapshot, vectors: Mapping[str, NDArray[np.float32]]) ->
     return _missing_keys(vectors, is_near)
 
 
-def _missing_keys(wanted: Mapping[str, T], is_found: Callable[[str, T], bool]) -> set[str]:
+def _missing_keys(keys: Mapping[str, T], is_found: Callable[[str, T], bool]) -> set[str]:
     """Those that are not found; looked up in threads, as the engine works outside Python's lock."""
     with ThreadPoolExecutor(processor_count()) as pool:
-        found = pool.map(is_found, wanted.keys(), wanted.values())
-        return {id_ for id_, there in zip(wanted, found, strict=True) if not there}
+        found = pool.map(is_found, keys.keys(), keys.values())
+        return {id_ for id_, there in zip(keys, found, strict=True) if not there}

@@ -171,9 +171,9 @@ def reason(error: BaseException) -> str:
     return shorten(text.partition(". Valid fields are")[0])
 
 
-def shorten(text: str, most: int = 200) -> str:
+def shorten(text: str, max_length: int = 200) -> str:
     """Return the text, or its beginning with an ellipsis when it is long."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return text if len(text) <= max_length else f"{text[: max_length - 1]}…"
 
 
 MAX_OPEN_DATASETS = 2 * len(TABLES)

@@ -25,7 +25,7 @@ VECTOR_INDEX_ROWS = 50_000
 LARGE_TABLE_ROWS = 500_000
 SAMPLED_A_PARTITION = 64
 """A quarter of the engine's own; at 100,000 rows recall stays 1.00 and it takes half the time."""
-FEWEST_PROBES = 50
+MIN_PROBES = 50
 ROWS_A_PROBE = 6_500
 
 # The analyser has split, folded and stemmed the text already, so here a term is what stands
@@ -109,7 +109,7 @@ def probes(rows: int, *, filtered: bool, refined: bool = True) -> dict[str, int]
 
     The engine goes on to further partitions when a filter leaves too few rows in these.
     """
-    least = FEWEST_PROBES + rows // ROWS_A_PROBE
+    least = MIN_PROBES + rows // ROWS_A_PROBE
     refining = {"refine_factor": refinement(rows)} if refined else {}
     return {"minimum_nprobes": 2 * least if filtered else least, **refining}
 

@@ -76,10 +76,10 @@ def rows_of(dataset: LanceDataset, fragment: LanceFragment) -> Iterator[pa.Recor
 
 
 def broken_indexes(
-    files: TableFiles, dataset: LanceDataset, among: Container[str]
+    files: TableFiles, dataset: LanceDataset, tables: Container[str]
 ) -> Iterator[str]:
     """Yield those of some indexes of which a file is gone, or cannot be read to its end."""
-    for index in (each for each in dataset.describe_indices() if each.name in among):
+    for index in (each for each in dataset.describe_indices() if each.name in tables):
         try:
             is_whole = index_is_complete(files, index)
             for name in index_files(files, index) if is_whole else ():
@@ -153,7 +153,7 @@ def version_files(files: TableFiles, dataset: LanceDataset) -> Iterator[str]:
 
 
 def fragment_files(fragment: LanceFragment) -> list[str]:
-    """Return the files that some rows stand in, below the table's folder, their deletions last."""
+    """Return the files of some rows, relative to the table's folder, deletion files last."""
     deleted = fragment.deletion_file()
     rows = [f"{DATA}/{part.path}" for part in fragment.metadata.files]
     return [*rows, deleted] if deleted is not None else rows
@@ -189,24 +189,24 @@ def damaged_files(datasets: Datasets, versions: Mapping[TableName, int]) -> list
 
 
 def damaged_version_files(
-    files: TableFiles, dataset: LanceDataset, among: Container[str] | None = None
+    files: TableFiles, dataset: LanceDataset, tables: Container[str] | None = None
 ) -> Iterator[str]:
     """Yield the damaged files of one version, below the table's folder.
 
     Args:
         files: The table's.
         dataset: The version.
-        among: Look only at these files, and for indexes at these folders; by default at all.
+        tables: Look only at these files, and for indexes at these folders; by default at all.
     """
     for fragment in dataset.get_fragments():
         parts = fragment_files(fragment)
-        is_asked_for = among is None or any(part in among for part in parts)
+        is_asked_for = tables is None or any(part in tables for part in parts)
         if is_asked_for and not _has_its_files(fragment):
             yield parts[0]
     for index in dataset.describe_indices():
         for segment in index.segments:
             place = f"{INDEXES}/{segment.uuid}"
-            is_asked_for = among is None or place in among
+            is_asked_for = tables is None or place in tables
             if is_asked_for and not index_sizes_match(files, place, segment.size_bytes):
                 yield place
 
@@ -228,9 +228,9 @@ def require_written(datasets: Datasets, table: TableName, version: int, new: set
         DiskRefused: The disk did not take all of them.
     """
     files = datasets.files(table)
-    among = new | {name.rpartition("/")[0] for name in new}
+    tables = new | {name.rpartition("/")[0] for name in new}
     try:
-        lost = next(damaged_version_files(files, datasets.at(table, version), among), None)
+        lost = next(damaged_version_files(files, datasets.at(table, version), tables), None)
     except DamagedError:
         lost = manifest_name(version)
     if lost is not None:

@@ -186,7 +186,7 @@ class _Compiler:
         return column.is_in(values) if values else NOTHING
 
     def _owners(self, key: str, test: Test) -> dict[str, list[str]]:
-        """Return the ids of what has metadata that pass a test, by the column that has the id.
+        """Return the ids of rows whose metadata pass a test, by the id's column.
 
         Those are documents and, of memories, those that are of no document.
         """

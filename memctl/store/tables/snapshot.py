@@ -226,9 +226,9 @@ class Snapshot:
             rows = self.dataset(table).take(pa.array(numbers, pa.uint64()), columns=there)
         return with_all_columns(rows, table, columns)
 
-    def spread_rows(self, table: TableName, most: int, columns: Sequence[str]) -> pa.Table:
+    def spread_rows(self, table: TableName, count: int, columns: Sequence[str]) -> pa.Table:
         """Return some rows from all over a table, the first and the last among them."""
-        return self.rows(table, spread_positions(self.count(table), most), columns)
+        return self.rows(table, spread_positions(self.count(table), count), columns)
 
     def rows_unlike(
         self, other: Snapshot, table: TableName, where: Expr | None, columns: Sequence[str]
@@ -365,9 +365,9 @@ class Snapshot:
         """The column that tells the numbers of rows."""
         return ROW
 
-    def _numbers(self, found: pa.ChunkedArray) -> list[int]:
+    def _numbers(self, column: pa.ChunkedArray) -> list[int]:
         """Return the numbers that such a column tells."""
-        numbers: list[int] = found.to_pylist()
+        numbers: list[int] = column.to_pylist()
         return numbers
 
     def _scanner(
@@ -491,11 +491,11 @@ _METADATA_HINT = (
 )
 
 
-def _sort_rows(found: pa.Table, measure: str, way: str) -> pa.Table:
+def _sort_rows(table: pa.Table, measure: str, way: str) -> pa.Table:
     keys = [(measure, way)]
-    if "id" in found.column_names:
+    if "id" in table.column_names:
         keys.append(("id", "ascending"))
-    return found.sort_by(keys)
+    return table.sort_by(keys)
 
 
 MAX_CACHED_ROWS = 150_000
@@ -656,11 +656,11 @@ class CachedSnapshot(Snapshot):
         # With lance 13 a search that gives the numbers themselves takes half as long again.
         return ROW_ID if self._is_small else ROW
 
-    def _numbers(self, found: pa.ChunkedArray) -> list[int]:
+    def _numbers(self, column: pa.ChunkedArray) -> list[int]:
         if not self._is_small:
-            return super()._numbers(found)
+            return super()._numbers(column)
         ids, numbers = self._row_ids
-        places = np.searchsorted(ids, np.asarray(found, dtype=np.uint64))
+        places = np.searchsorted(ids, np.asarray(column, dtype=np.uint64))
         result: list[int] = numbers[places].tolist()
         return result
 

@@ -96,9 +96,9 @@ def _describe(files: TableFiles, path: str, metadata: Mapping[str, str]) -> None
     files.save(path, json.dumps(said | {"metadata": dict(metadata)}).encode())
 
 
-def wrong_tags(tags: Tags, wanted: Mapping[str, int]) -> list[str]:
+def wrong_tags(tags: Tags, versions: Mapping[str, int]) -> list[str]:
     """Return the snapshots whose tag is missing, cannot be read or names another version."""
-    return [name for name, version in wanted.items() if not _names(tags.get(name), version)]
+    return [name for name, version in versions.items() if not _names(tags.get(name), version)]
 
 
 def repair_tags(datasets: Datasets, ledger: Ledger, table: TableName) -> RepairedTags:

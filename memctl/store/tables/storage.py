@@ -26,7 +26,7 @@ DATA, DELETIONS, INDEXES = "data", "_deletions", "_indices"
 """Folders of a table: its rows, which of them are deleted, its indexes."""
 VERSIONS, TAGS = "_versions", "_refs/tags"
 """Folders of a table: what each version is made of, and names of versions."""
-_SET_ASIDE = "damaged"
+_DAMAGED_FOLDER = "damaged"
 """The folder beside the tables that files are moved to which cannot be read."""
 
 
@@ -166,7 +166,7 @@ class LocalStorage(Struct, frozen=True):
 
     def files(self, table: TableName) -> LocalTableFiles:
         """Return the files of a table, which may not be there yet."""
-        return LocalTableFiles(self.folder / f"{table}.lance", self.folder.parent / _SET_ASIDE)
+        return LocalTableFiles(self.folder / f"{table}.lance", self.folder.parent / _DAMAGED_FOLDER)
 
     def sync(self) -> None:
         """Make durable that tables are there."""

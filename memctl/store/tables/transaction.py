@@ -20,7 +20,7 @@ from memctl.schema.arrow_tables import VECTOR, defaults, repeated, schemas, vect
 from memctl.schema.declarations import DECLARATIONS
 from memctl.schema.migrations import SCHEMA_VERSION, migrations_after, tables_at
 from memctl.schema.table_names import TABLES, TableName
-from memctl.store.ledger.audit_repositories import MOST_OBJECTS
+from memctl.store.ledger.audit_repositories import MAX_OBJECTS
 from memctl.store.ledger.decision_repositories import (
     DELETABLE,
     Deletions,
@@ -64,7 +64,7 @@ BYTES_HELD = 64 << 20
 Statement = Callable[[sqlite3.Connection], None]
 
 
-class _Held:
+class _PendingRows:
     """Rows appended to a table and not yet written."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class Transaction:
         self._dimension = dimension
         self._clock = clock
         self._schemas = schemas(dimension)
-        self._held: dict[TableName, _Held] = {}
+        self._held: dict[TableName, _PendingRows] = {}
         self._open: dict[TableName, LanceDataset] = {}
         self._known_files: dict[TableName, set[str]] = {}
         self._statements: list[Statement] = []
@@ -116,7 +116,7 @@ class Transaction:
             return
         self.deletions.record_written(table, rows)
         self._count(table, rows)
-        held = self._held.setdefault(table, _Held())
+        held = self._held.setdefault(table, _PendingRows())
         held.add(self._fit_columns(table, rows))
         if held.rows >= ROWS_HELD or held.bytes >= BYTES_HELD:
             self._flush(table)
@@ -156,7 +156,7 @@ class Transaction:
         snapshot = self.snapshot()
         count = snapshot.count(table, where)
         if count:
-            self._count(table, snapshot.scan(table, where, ["id"], limit=MOST_OBJECTS), count)
+            self._count(table, snapshot.scan(table, where, ["id"], limit=MAX_OBJECTS), count)
             with translate_write_errors(self._datasets.uri(table)):
                 self._writable(table).delete(render(where))
         return count
@@ -180,7 +180,9 @@ class Transaction:
             for at in range(0, len(ids), IDS_A_LOOKUP):
                 where = render(col("id").is_in(ids[at : at + IDS_A_LOOKUP]))
                 rows = dataset.to_table(filter=where)
-                self._held.setdefault(table, _Held()).add(rows.take(pa.array(range(len(rows)))))
+                self._held.setdefault(table, _PendingRows()).add(
+                    rows.take(pa.array(range(len(rows))))
+                )
                 dataset.delete(where)
         self._flush(table)
         return len(ids)
@@ -213,7 +215,7 @@ class Transaction:
         self._dimension, self._schemas = dimension, schemas(dimension)
 
     def restore(self, versions: Mapping[TableName, int], dimension: int) -> None:
-        """Restore the tables to earlier versions, which stay as they are.
+        """Restore the tables to earlier versions, which themselves stay unchanged.
 
         Args:
             versions: Of every table there was, one that is still there.  Tables that came later
@@ -412,7 +414,7 @@ class Transaction:
     def _count(self, table: TableName, rows: pa.Table, count: int | None = None) -> None:
         """Record for the audit trail how many rows are written, and which the first of them are."""
         before, ids = self._written_ids.get(table, (0, []))
-        more = rows["id"].slice(0, MOST_OBJECTS - len(ids)).to_pylist()
+        more = rows["id"].slice(0, MAX_OBJECTS - len(ids)).to_pylist()
         count = rows.num_rows if count is None else count
         self._written_ids[table] = (before + count, [*ids, *more])
 

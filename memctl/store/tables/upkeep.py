@@ -85,7 +85,7 @@ class Improvement(Struct, frozen=True):
     vector_index_built: bool
 
     def touches(self, table: TableName) -> bool:
-        """Return whether rows or an index of a table have been written anew."""
+        """Return whether rows or an index of a table have been rewritten."""
         built = self.vector_index_built and table == "memories"
         return built or table in (*self.compacted, *self.indexed)
 
@@ -226,7 +226,7 @@ def _indexing_beside_vectors(transaction: Transaction) -> Callable[[], None]:
 # --- pruning -------------------------------------------------------------------------------------
 
 
-class Pruned(Struct, frozen=True):
+class PruneResult(Struct, frozen=True):
     """What was removed from disk."""
 
     versions: int
@@ -241,7 +241,7 @@ def prune(
     *,
     force: bool = False,
     grace: timedelta = GRACE,
-) -> Pruned:
+) -> PruneResult:
     """Remove versions that have no reader; the caller holds the write lock.
 
     A version stays while it is HEAD or has another name, while a reader holds it, and for a while
@@ -261,7 +261,7 @@ def prune(
     done = [_prune(datasets, ledger, table, kept, now - grace, most) for table in TABLES]
     if any(item.versions for item in done):
         drop_checksums(datasets, ledger)
-    return Pruned(sum(item.versions for item in done), sum(item.bytes for item in done))
+    return PruneResult(sum(item.versions for item in done), sum(item.bytes for item in done))
 
 
 def _prune(
@@ -270,23 +270,23 @@ def _prune(
     table: TableName,
     kept: Sequence[Mapping[TableName, int]],
     before: datetime,
-    most: int,
-) -> Pruned:
+    limit: int,
+) -> PruneResult:
     dataset = datasets.fresh(table)
     recent = {version for version, at in ledger.retired_versions(table).items() if at > before}
     needed = recent | {versions[table] for versions in kept if table in versions}
     old = [item["version"] for item in dataset.version_refs() if item["version"] not in needed]
-    if len(old) <= most:
-        return Pruned(0, 0)
+    if len(old) <= limit:
+        return PruneResult(0, 0)
     with translate_write_errors(datasets.uri(table)):
-        _put_tags_right(datasets, ledger, table)
+        _repair_tags(datasets, ledger, table)
         # Never `delete_unverified`: it takes files that a writer has not committed yet.
         stats = dataset.cleanup_old_versions(versions=old, error_if_tagged_old_versions=False)
     ledger.forget_retired(table, old)
-    return Pruned(stats.old_versions, stats.bytes_removed)
+    return PruneResult(stats.old_versions, stats.bytes_removed)
 
 
-def _put_tags_right(datasets: Datasets, ledger: Ledger, table: TableName) -> None:
+def _repair_tags(datasets: Datasets, ledger: Ledger, table: TableName) -> None:
     repair_tags(datasets, ledger, table)
     for path in damaged_tags(datasets, table).values():
         place = datasets.files(table).file_uri(path)
@@ -296,7 +296,7 @@ def _put_tags_right(datasets: Datasets, ledger: Ledger, table: TableName) -> Non
 Versions = Mapping[TableName, int]
 
 
-class Purged(Struct, frozen=True):
+class PurgeResult(Struct, frozen=True):
     """What was removed from disk, and what could not be."""
 
     bytes: int
@@ -331,13 +331,15 @@ def _make_vector_index(transaction: Transaction, ledger: Ledger) -> None:
     transaction.ledger(lambda _: ledger.set_meta(VECTOR_ROWS, str(built)))
 
 
-def purge(datasets: Datasets, ledger: Ledger, held: Iterable[Versions], now: datetime) -> Purged:
+def purge(
+    datasets: Datasets, ledger: Ledger, held: Iterable[Versions], now: datetime
+) -> PurgeResult:
     """Remove all versions but those that have a name or a reader, and files that none needs."""
     named = list(ledger.heads().values())
     needed = [versions for versions in held if versions not in named]
     pruned = prune(datasets, ledger, needed, now, force=True, grace=timedelta(0))
     orphaned = sum(_remove_orphans(datasets, table) for table in TABLES)
-    return Purged(pruned.bytes + orphaned, tuple(needed))
+    return PurgeResult(pruned.bytes + orphaned, tuple(needed))
 
 
 def _remove_orphans(datasets: Datasets, table: TableName) -> int:

@@ -82,12 +82,12 @@ def writer(
     elif format_ == "csv":
         yield from _csv(sink, schema)
     else:
-        out = pa.PythonFile(_Unclosed(sink), mode="w")
+        out = pa.PythonFile(_UnclosedSink(sink), mode="w")
         with _parquet(out, schema) if format_ == "parquet" else _ipc(out, schema, streamed) as file:
             yield file.write_batch
 
 
-class _Unclosed:
+class _UnclosedSink:
     """A sink that outlives the writer on top of it and that need not know its position."""
 
     closed = False
@@ -165,7 +165,7 @@ def _csv(sink: BinaryIO, schema: pa.Schema) -> Iterator[Writer]:
         columns = [_flatten(batch.column(field.name)) for field in kept]
         file.write_batch(pa.record_batch(columns, schema=flat))
 
-    with csv.CSVWriter(pa.PythonFile(_Unclosed(sink), mode="w"), flat) as file:
+    with csv.CSVWriter(pa.PythonFile(_UnclosedSink(sink), mode="w"), flat) as file:
         yield write
 
 

@@ -62,10 +62,11 @@ __all__ = [
 
 R = TypeVar("R", bound=Struct)
 
-LEDGER_PARTS = ("names", "queries", "comparisons", "content", "deletions")
+DELETIONS = "deletions"
+LEDGER_PARTS = ("names", "queries", "comparisons", "content", DELETIONS)
 
 
-class _Waiting(Struct):
+class _PendingMemory(Struct):
     memory_id: str
 
 
@@ -82,7 +83,8 @@ def export_ledger(ledger: Ledger) -> Iterator[tuple[str, bytes]]:
     yield "queries", _lines({**asdict(each), "at": to_text(each.at)} for each in queries)
     yield "comparisons", _lines({"memory_id": id_} for id_ in ledger.comparisons.pending())
     yield "content", _lines(export_content(ledger))
-    yield "deletions", _lines(map(asdict, ledger.deletions.all()))
+    if deleted := _lines(map(asdict, ledger.deletions.all())):
+        yield DELETIONS, deleted
 
 
 def _lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
@@ -111,10 +113,10 @@ def ledger_restorer(ledger: Ledger, name: str, content: bytes, now: datetime) ->
             return lambda _: ledger.queries.write(entries)
         if name == "content":
             return import_content(asdict(_record(_ContentRow, row)) for row in rows)
-        if name == "deletions":
+        if name == DELETIONS:
             deleted = [_record(DeletedRow, row) for row in rows]
             return lambda _: ledger.deletions.write(deleted)
-        waiting = [_record(_Waiting, row).memory_id for row in rows]
+        waiting = [_record(_PendingMemory, row).memory_id for row in rows]
         return lambda _: ledger.comparisons.add(waiting, now)
     except (ValueError, TypeError, RecursionError) as error:  # no JSON, no instant, other values
         raise DamagedError(
@@ -130,6 +132,9 @@ def _record(kind: type[R], row: Any) -> R:
 
 FORMAT = "memctl-export"
 FORMAT_VERSION = 3
+"""The newest that is read."""
+_WITHOUT_DELETIONS = 2
+"""What is written where nothing needs a newer one: earlier versions of memctl can read it."""
 _BATCH_BYTES = 8 << 20
 _MANIFEST = "manifest.json"
 _LARGEST_MANIFEST = 1 << 20
@@ -295,13 +300,20 @@ def export_all(
     """
     rows: dict[str, int] = {table: snapshot.count(table) for table in TABLES}
     dimension = snapshot.schema("memories").field("vector").type.list_size
+    parts = dict(export_ledger(ledger)) if ledger else {}
     manifest = Manifest(
-        embedder, dimension, rows, now.isoformat(), settings or {}, tables_schema=SCHEMA_VERSION
+        embedder,
+        dimension,
+        rows,
+        now.isoformat(),
+        settings or {},
+        format_version=FORMAT_VERSION if DELETIONS in parts else _WITHOUT_DELETIONS,
+        tables_schema=SCHEMA_VERSION,
     )
     counter = _Counter(sum(rows.values()), progress)
     with _open_sink(sink) as file, tarfile.open(fileobj=file, mode="w|") as archive:
         _add(archive, _MANIFEST, json.dumps(asdict(manifest), indent=2).encode(), now)
-        for name, content in export_ledger(ledger) if ledger else ():
+        for name, content in parts.items():
             _add(archive, f"ledger/{name}.jsonl", content, now)
         for table in TABLES:
             for number, batch in enumerate(_batches(snapshot, table)):
@@ -520,18 +532,18 @@ def _read_part(content: bytes, name: str, expected: pa.Schema) -> Iterator[pa.Re
     yield from batches
 
 
-def _difference(found: pa.Schema, expected: pa.Schema) -> str:
-    theirs = {item.name: str(item.type) for item in found}
+def _difference(schema: pa.Schema, expected: pa.Schema) -> str:
+    theirs = {item.name: str(item.type) for item in schema}
     ours = {item.name: str(item.type) for item in expected}
     differing = [name for name in {**theirs, **ours} if theirs.get(name) != ours.get(name)]
     return ", ".join(differing) or "their order or nullability"
 
 
-def _check_complete(manifest: Manifest, found: Mapping[str, int]) -> None:
+def _check_complete(manifest: Manifest, counts: Mapping[str, int]) -> None:
     missing = [
-        f"{found[table]} of {manifest.rows.get(table, 0)} {table}"
+        f"{counts[table]} of {manifest.rows.get(table, 0)} {table}"
         for table in TABLES
-        if found[table] != manifest.rows.get(table, 0)
+        if counts[table] != manifest.rows.get(table, 0)
     ]
     if missing:
         raise DamagedError(f"the export is incomplete: {', '.join(missing)}", "copy it again")
@@ -577,7 +589,7 @@ class ImportedRows:
             if not set(_distinct(batch[column])) <= set(choices):
                 raise self._bad_rows(f"rows of a {column} that there is not")
         for name in batch.schema.names:
-            if what := _wrong_in(declared, name, batch[name]):
+            if what := _column_problem(declared, name, batch[name]):
                 raise self._bad_rows(f"rows with {what} as {name}")
         if VECTOR in batch.schema.names:
             self._check_vectors(batch[VECTOR])
@@ -609,7 +621,7 @@ class ImportedRows:
         )
 
 
-def _wrong_in(declared: Table, name: str, column: pa.Array) -> str:
+def _column_problem(table: Table, name: str, column: pa.Array) -> str:
     """Return what is wrong with a column; "" where nothing is."""
     kind = column.type
     if pa.types.is_list(kind):
@@ -618,24 +630,24 @@ def _wrong_in(declared: Table, name: str, column: pa.Array) -> str:
             return "nothing"
     if pa.types.is_string(column.type) and _is_any(pc.match_substring(column, "\0")):
         return "a text with a zero byte"
-    if name in declared.id_columns and _is_any(pc.greater(pc.utf8_length(column), _LONGEST_ID)):
+    if name in table.id_columns and _is_any(pc.greater(pc.utf8_length(column), _LONGEST_ID)):
         return "something far too long"
     if pa.types.is_floating(kind) and _is_any(pc.invert(pc.is_finite(column))):
         return "something else than a number"
-    if pa.types.is_timestamp(kind) and not _lies_in(column.cast(pa.int64()), _DATES):
+    if pa.types.is_timestamp(kind) and not _is_within(column.cast(pa.int64()), _DATES):
         return "a date that there is not"
-    if name in declared.bounds and not _lies_in(column, declared.bounds[name]):
+    if name in table.bounds and not _is_within(column, table.bounds[name]):
         return "a number that it cannot be"
     return ""
 
 
-def _lies_in(column: pa.Array, bounds: tuple[float, float]) -> bool:
+def _is_within(column: pa.Array, bounds: tuple[float, float]) -> bool:
     ends = pc.min_max(column).as_py()
     return ends["min"] is None or bool(bounds[0] <= ends["min"] and ends["max"] <= bounds[1])
 
 
-def _is_any(found: pa.BooleanArray) -> bool:
-    return bool(pc.any(found).as_py())
+def _is_any(mask: pa.BooleanArray) -> bool:
+    return bool(pc.any(mask).as_py())
 
 
 def _distinct(column: pa.Array) -> list[str]:

@@ -28,7 +28,7 @@ def show(
 ) -> None:
     """Show every setting with its value.
 
-    With -k as that knowledge base has it: its own models, endpoint and budget count for it.
+    With -k, as that knowledge base sees them: with its own models, endpoint and budget.
     """
     from memctl.config import settings_of, variable_name, with_own_settings, without_password
 

@@ -255,7 +255,7 @@ def _endpoint(context: CommandContext, url: str) -> tuple[tuple[str, Any], ...]:
     return (("base_url", url),)
 
 
-def _budget(settings: KnowledgeBaseSettings, given: Sequence[str]) -> tuple[tuple[str, Any], ...]:
+def _budget(settings: KnowledgeBaseSettings, options: Sequence[str]) -> tuple[tuple[str, Any], ...]:
     """Return the budget of a knowledge base with the given numbers changed.
 
     Raises:
@@ -266,9 +266,9 @@ def _budget(settings: KnowledgeBaseSettings, given: Sequence[str]) -> tuple[tupl
     from memctl.kb_settings import BUDGET_KEYS, own_values
     from memctl.validation import parse_text
 
-    if not all("=" in each for each in given):
+    if not all("=" in each for each in options):
         raise UsageError("--budget takes a key and a number", "write --budget daily_tokens=50000")
-    pairs = {key.strip(): text.strip() for key, _, text in (g.partition("=") for g in given)}
+    pairs = {key.strip(): text.strip() for key, _, text in (g.partition("=") for g in options)}
     own_values(pairs, BUDGET_KEYS, "budget", "--budget")
     found = dict(settings.budget)
     for key, text in pairs.items():
@@ -282,7 +282,7 @@ def _budget(settings: KnowledgeBaseSettings, given: Sequence[str]) -> tuple[tupl
 
 
 def _models(
-    settings: KnowledgeBaseSettings, given: Sequence[str]
+    settings: KnowledgeBaseSettings, options: Sequence[str]
 ) -> tuple[tuple[OwnTask, str], ...]:
     """Return the models of a knowledge base with the given ones changed.
 
@@ -292,9 +292,9 @@ def _models(
     """
     from memctl.kb_settings import own_models
 
-    if not all("=" in each for each in given):
+    if not all("=" in each for each in options):
         raise UsageError("--model takes a task and a model", "write --model answer=llama3.1")
-    pairs = [each.partition("=")[::2] for each in given]
+    pairs = [each.partition("=")[::2] for each in options]
     added = own_models({task.strip(): name.strip() for task, name in pairs}, "--model")
     found = dict(settings.models) | dict(added)
     return tuple((task, name) for task, name in found.items() if name != "default")

@@ -27,7 +27,7 @@ __all__ = ["app"]
 _SHOWN = 20
 """At most this many things are listed on a terminal."""
 _PLURALS = {"memory": "memories"}
-_KNOWN = "documents and memories"
+_ROWS_PLURAL = "documents and memories"
 OtherName = Annotated[
     str, typer.Argument(metavar="OTHER", help="The one that is read; it stays as it is.")
 ]
@@ -148,7 +148,10 @@ def _notes(report: MergeReport) -> list[str]:
     return [
         f"  {text}"
         for number, text in (
-            (report.same, f"{format_count(report.same, 'document or memory', _KNOWN)} in both"),
+            (
+                report.same,
+                f"{format_count(report.same, 'document or memory', _ROWS_PLURAL)} in both",
+            ),
             (
                 report.edited_in_both,
                 f"{format_count(report.edited_in_both, 'thing')} edited in both: the later version"
@@ -191,24 +194,24 @@ def diff(
     emit_one(found, output, lambda: _print_diff(context, found))
 
 
-def _print_diff(context: CommandContext, found: KnowledgeBaseDiff) -> None:
-    same = (format_count(n, kind, _PLURALS.get(kind, "")) for kind, n in found.same.items())
+def _print_diff(context: CommandContext, difference: KnowledgeBaseDiff) -> None:
+    same = (format_count(n, kind, _PLURALS.get(kind, "")) for kind, n in difference.same.items())
     lines = [f"both: {', '.join(same)}"]
-    for kb in dict.fromkeys((found.kb, found.other)):
-        only = [each for each in found.only if each.kb == kb]
+    for kb in dict.fromkeys((difference.kb, difference.other)):
+        only = [each for each in difference.only if each.kb == kb]
         lines += ["", f"only in {kb}: {len(only):,}"]
         for each in only[:_SHOWN]:
             lines.append(f"  {each.created_at:%Y-%m-%d}  {one_line(each.text, 70)}")
         if len(only) > _SHOWN:
             lines.append(f"  and {len(only) - _SHOWN:,} more: -o json has all")
-    if found.stored:
-        lines += ["", f"stored: only in {found.kb}, only in {found.other}, not alike"]
-    for stored in found.stored:
+    if difference.stored:
+        lines += ["", f"stored: only in {difference.kb}, only in {difference.other}, not alike"]
+    for stored in difference.stored:
         counts = f"{stored.ours:,}, {stored.theirs:,}, {stored.differing:,}"
         lines.append(f"  {stored.table.replace('_', ' ')}: {counts}")
-    lines += ["", f"disagreements: {len(found.disagreements)}"]
-    for disagreement in found.disagreements:
+    lines += ["", f"disagreements: {len(difference.disagreements)}"]
+    for disagreement in difference.disagreements:
         lines.append(f"  {disagreement.headline}")
-        lines += [f"    {found.kb}: {text}" for text in disagreement.ours]
-        lines += [f"    {found.other}: {text}" for text in disagreement.theirs]
+        lines += [f"    {difference.kb}: {text}" for text in disagreement.ours]
+        lines += [f"    {difference.other}: {text}" for text in disagreement.theirs]
     context.console.print("\n".join(lines), soft_wrap=True)

@@ -132,9 +132,9 @@ def open_(
     Where memctl serve is not running, this serves on a free port of this machine, until the last
     tab with a page of it has been closed for a minute or Ctrl-C.  The link lets a browser in once.
 
-    With -k a server that is started serves these knowledge bases alone, even if they are private.
-    A server that runs already goes on serving what it was started with; one that does not serve
-    what -k names has to be stopped first.
+    With -k a server that is started serves these knowledge bases alone, even if they are private. A
+    running server keeps serving what it was started with; if it does not serve what -k names, stop
+    it first.
     """
     _require_packages("open")
     from memctl.resident.processes import resident_beside

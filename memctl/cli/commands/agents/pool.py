@@ -235,7 +235,7 @@ def grant(
 
     It replaces what the agent was granted before.
     """
-    name = _whom(who, public=public)
+    name = _parse_grantee(who, public=public)
     with context.reading_existing(kb) as base:
         changed = base.pools.acting_as().grant(pool, name, level)
     doing = "read" if level == "read" else "write to"
@@ -253,7 +253,7 @@ def revoke(
     output: Output = None,
 ) -> None:
     """Take back what an agent was granted in a pool."""
-    name = _whom(who, public=public)
+    name = _parse_grantee(who, public=public)
     with context.reading_existing(kb) as base:
         pools = base.pools.acting_as()
         changed = pools.revoke(pool, name)
@@ -264,13 +264,13 @@ def revoke(
     emit_if_asked(changed, output)
 
 
-def _whom(who: str | None, *, public: bool) -> str | None:
+def _parse_grantee(agent: str | None, *, public: bool) -> str | None:
     """Return the agent that is named; None for everybody."""
     from memctl.identity import checked_name
 
-    if (who is None) != public:
+    if (agent is None) != public:
         raise UsageError("whom?", "name an agent, or say --public for everybody")
-    return checked_name(who, "an agent")
+    return checked_name(agent, "an agent")
 
 
 @command(app, "delete", "memctl pool delete trading_ops --as agent1 --yes", identity=True)
@@ -517,16 +517,16 @@ _BY_KEY = (
 )
 
 
-def _show_statistics(context: CommandContext, found: PoolStatistics) -> None:
+def _show_statistics(context: CommandContext, statistics: PoolStatistics) -> None:
     context.console.print(
-        f"{found.pool_id}: {format_count(found.entries, 'value')},"
-        f" {format_size(found.data_size_bytes)} of {format_size(found.max_size_bytes)},"
-        f" version {found.version}, {format_count(found.read_count, 'read')},"
-        f" {format_count(found.write_count, 'write')}",
+        f"{statistics.pool_id}: {format_count(statistics.entries, 'value')},"
+        f" {format_size(statistics.data_size_bytes)} of {format_size(statistics.max_size_bytes)},"
+        f" version {statistics.version}, {format_count(statistics.read_count, 'read')},"
+        f" {format_count(statistics.write_count, 'write')}",
         soft_wrap=True,
     )
-    emit(found.by_key, _BY_KEY, "table")
-    emit(found.by_agent, _BY_AGENT, "table")
+    emit(statistics.by_key, _BY_KEY, "table")
+    emit(statistics.by_agent, _BY_AGENT, "table")
 
 
 @command(

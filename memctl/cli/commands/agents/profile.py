@@ -42,7 +42,7 @@ def show(
 ) -> None:
     """Show what is known of a user in short.
 
-    It is written anew when a conversation ends; former versions are kept.
+    It is rewritten when a conversation ends; earlier versions are kept.
     """
     with context.reading(kb) as bases:
         config = context.config

@@ -86,7 +86,7 @@ _LIST = (
     Column("title", "TITLE", lambda text: shortened(text, 40)),
 )
 _SHOWN_TURNS = 20
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 
 
 @command(
@@ -139,7 +139,7 @@ def start(
 def say(
     context: CommandContext,
     id_: str = typer.Argument(..., metavar="SESSION", help="The conversation's id, in full."),
-    text: str = typer.Argument("", metavar="TEXT", help="What is said; - is stdin."),
+    text: str = typer.Argument("", metavar="TEXT", help="The message; - is stdin."),
     by: Sender = typer.Option("user", "--by", help="Who says it."),
     type_: MessageType | None = typer.Option(
         None, "--type", help="What kind of message; by default as its file is."
@@ -155,7 +155,7 @@ def say(
     """Add a message to a conversation that was begun.
 
     It is on disk when the command ends, and found by the next query.  A conversation that had ended
-    goes on.
+    is resumed.
 
     A message of the user with a trigger, such as `remember: ...`, is kept as a memory of its own:
     `success`, `memory_type`, `text` and `tags` tell what.  See [triggers] of the settings.
@@ -168,7 +168,7 @@ def say(
         session = base.sessions.get(id_, namespace=namespace)
         message = Message(sender=by, content=words, message_type=type_, media=media, links=link)
         turn = base.sessions.say(session, message)[0]
-        kept = base.sessions.kept(turn)
+        kept = base.sessions.captured(turn)
         _compress_if_due(context, base, session)
     result = {**to_plain(turn), **kept}
     emit_one(result, output, lambda: _show_said(context, turn, kept))
@@ -195,9 +195,9 @@ def record(
     """Add messages from a pipe as they come, one JSON object a line.
 
     A line has `sender` and `content`, and may have `type`, `at`, `turn` and `id`; a line with the
-    `id`, or the `turn`, and the words of one before is known.  For each, one line is printed when
-    it is on disk, with what is kept of it because its user asked for that.  A line that is no
-    message is named with its number, the rest goes on, and the exit code is 3.
+    `id`, or the `turn`, and the words of an earlier one is a duplicate.  For each, one line is
+    printed when it is on disk, with what is kept of it because its user asked for that.  A line
+    that is no message is reported by its number, the others are added, and the exit code is 3.
     """
     if lines != "-":
         raise UsageError(f"messages come from standard input, not from {lines}", "use -")
@@ -236,7 +236,7 @@ def _record(
         sys.stdout.flush()
         return False
     result: dict[str, Any] = {"session_id": turn.session_id, "turn": turn.turn, "at": turn.at}
-    print_line({"line": number, **result, **base.sessions.kept(turn)})
+    print_line({"line": number, **result, **base.sessions.captured(turn)})
     sys.stdout.flush()
     _compress_if_due(context, base, session)
     return True
@@ -388,8 +388,8 @@ def compress(
 ) -> None:
     """Summarise all but the latest messages, and archive that.
 
-    The messages stay and are found as before.  See [compression] of the settings for when this is
-    done by itself.
+    The messages stay and are found as before. The settings in [compression] say when this happens
+    automatically.
     """
     with _open_session(context, id_, namespace, kb) as (base, session):
         made = base.sessions.compress(session, keep=keep, dry_run=dry_run)
@@ -436,13 +436,14 @@ def archive(
         emit_each(made, output, lambda each: _show_compression(context, each))
 
 
-def _show_compression(context: CommandContext, made: Compression) -> None:
-    verb = "would summarise" if made.dry_run else "summarised"
-    said = f"{verb} {format_count(made.messages, 'message')}, {made.kept} stay as they are"
-    context.console.print(f"{made.session_id}: {said}")
-    if made.document_id:
-        context.console.print(f"  archived as {made.document_id}", style="dim")
-    for line in made.summary.splitlines():
+def _show_compression(context: CommandContext, compression: Compression) -> None:
+    verb = "would summarise" if compression.dry_run else "summarised"
+    messages = format_count(compression.messages, "message")
+    text = f"{verb} {messages}, {compression.kept} stay as they are"
+    context.console.print(f"{compression.session_id}: {text}")
+    if compression.document_id:
+        context.console.print(f"  archived as {compression.document_id}", style="dim")
+    for line in compression.summary.splitlines():
         print_paragraph(context.console, line, indent=2)
 
 
@@ -582,7 +583,7 @@ def import_(
             )
         show_report(context, base.name, report, output)
     if report.sessions:
-        names = [one_line(name) for name in report.sessions[:_MOST_NAMED]]
+        names = [one_line(name) for name in report.sessions[:_MAX_NAMED]]
         more = len(report.sessions) - len(names)
         said = ", ".join([*names, *([f"{more:,} more"] if more else [])])
         context.say(f"{'session' if len(report.sessions) == 1 else 'sessions'}: {said}")
@@ -724,6 +725,6 @@ def _find_session(
         if not found:
             raise
         if len(found) > 1:
-            such = ", ".join(each.session_id for _, each in found[:_MOST_NAMED])
+            such = ", ".join(each.session_id for _, each in found[:_MAX_NAMED])
             raise UsageError(f"several sessions begin with {id_!r}", f"such as {such}") from None
         return found[0]

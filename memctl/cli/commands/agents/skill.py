@@ -160,10 +160,12 @@ def add(
     _say_imported(context, found, dry_run=dry_run)
 
 
-def _say_imported(context: CommandContext, found: Sequence[SkillImport], *, dry_run: bool) -> None:
-    counts = {kind: sum(e.outcome == kind for e in found) for kind in
+def _say_imported(
+    context: CommandContext, imports: Sequence[SkillImport], *, dry_run: bool
+) -> None:
+    counts = {kind: sum(e.outcome == kind for e in imports) for kind in
               ("added", "version", "unchanged", "failed")}  # fmt: skip
-    if not found:
+    if not imports:
         raise NothingFound("no skill was found there", "a skill is a folder with a SKILL.md")
     would = "would be " if dry_run else ""
     context.say(

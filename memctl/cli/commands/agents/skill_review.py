@@ -252,7 +252,7 @@ def learn(
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
-    """Propose versions from the notes of uses; none is active."""
+    """Propose versions from the notes of uses; activate none."""
     with context.reading_existing(kb) as base:
         rows = base.skills.proposals().learn(skill, dry_run=dry_run)
     emit(rows, (Column("slug", "SKILL"), Column("version", "VERSION"), _NOTES), output)

@@ -175,8 +175,8 @@ def get(
 ) -> None:
     """Print the value of a key from the first tier that has it.
 
-    Working memory is asked first, then short-term entries, the default pool, and memories; the
-    exit code is 4 where none has it.
+    Working memory is asked first, then short-term entries, the default pool and memories; the exit
+    code is 4 if none has it.
     """
     chosen = _tier(tier)
     if source is not None and (chosen or place or keep):
@@ -319,7 +319,7 @@ def refresh(
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
-    """Let the time of a short-term entry start anew."""
+    """Restart the time to live of a short-term entry."""
     seconds = None if ttl is None else _seconds(ttl)
     with _routing(context, session, context.writing_existing, kb) as router:
         from memctl.tiers.router import of_entry
@@ -397,7 +397,7 @@ def load(
 ) -> None:
     """Put a saved copy in place of a session's working memory.
 
-    Times to live start anew.
+    Times to live start again.
     """
     with _routing(context, session, context.writing_existing, kb) as router:
         count = router.working.load(name)
@@ -490,7 +490,7 @@ def _tier(name: str | None) -> Tier | None:
     return _TIERS[name]
 
 
-def _key_and_value(given: Sequence[str], place: WorkingPlace | None) -> tuple[str, str]:
+def _key_and_value(arguments: Sequence[str], place: WorkingPlace | None) -> tuple[str, str]:
     """Return the key and the value among the words; a place with a single value has no key.
 
     Raises:
@@ -499,12 +499,12 @@ def _key_and_value(given: Sequence[str], place: WorkingPlace | None) -> tuple[st
     from memctl.tiers.working_memory import SINGLE
 
     single = SINGLE.get(place) if place else None
-    if len(given) != (1 if single else 2):
+    if len(arguments) != (1 if single else 2):
         raise UsageError(
             f"{place} has no key" if single else "a key and a value are needed",
             "see memctl tier set --help",
         )
-    return (single, given[0]) if single else (given[0], given[1])
+    return (single, arguments[0]) if single else (arguments[0], arguments[1])
 
 
 def _seconds(ttl: str) -> int:
@@ -521,10 +521,10 @@ def _stdin() -> str:
     return read_stdin(2 * LARGEST_VALUE, too_long)
 
 
-def _shown_value(kept: Any) -> TierValue:
-    from memctl.tiers.router import of_working
+def _shown_value(value: Any) -> TierValue:
+    from memctl.tiers.router import from_working
 
-    return of_working(kept)
+    return from_working(value)
 
 
 def _share_value(router: Router, key: str, source: str) -> TierValue:
@@ -533,12 +533,12 @@ def _share_value(router: Router, key: str, source: str) -> TierValue:
     return TierValue("working", key, router.working.retrieve_shared(source, key), agent=source)
 
 
-def _report_value(context: CommandContext, made: TierValue, output: Output) -> None:
-    until = f" until {format_moment(made.expires_at)}" if made.expires_at else ""
-    where = f", as {made.memory_id}" if made.memory_id else ""
-    context.say(f"{made.key} is in {made.tier}{until}{where}")
+def _report_value(context: CommandContext, value: TierValue, output: Output) -> None:
+    until = f" until {format_moment(value.expires_at)}" if value.expires_at else ""
+    where = f", as {value.memory_id}" if value.memory_id else ""
+    context.say(f"{value.key} is in {value.tier}{until}{where}")
     if output is not None:
-        emit_one(made, output, lambda: print_json(to_plain(made)))
+        emit_one(value, output, lambda: print_json(to_plain(value)))
 
 
 def _as_text(value: Any) -> str:
@@ -547,14 +547,14 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _show(context: CommandContext, found: TierValue) -> None:
-    context.console.print(_as_text(found.value), soft_wrap=True)
+def _show(context: CommandContext, value: TierValue) -> None:
+    context.console.print(_as_text(value.value), soft_wrap=True)
     print_facts(
         context.console,
         {
-            "tier": found.tier,
-            "until": format_moment(found.expires_at) if found.expires_at else "",
-            "read": format_count(found.access_count, "time") if found.access_count else "",
-            "memory": found.memory_id or "",
+            "tier": value.tier,
+            "until": format_moment(value.expires_at) if value.expires_at else "",
+            "read": format_count(value.access_count, "time") if value.access_count else "",
+            "memory": value.memory_id or "",
         },
     )

@@ -172,8 +172,8 @@ def call(
     What goes wrong in a call is its result: an object with "error", and exit code 0.  A tool that
     does not exist, or an argument that is wrong, gives exit code 2.
 
-    A call as a model sends it, {"id", "function": {"name", "arguments"}}, may stand in place of
-    the name or the arguments; it is answered with the message to send back.
+    A call as a model sends it, {"id", "function": {"name", "arguments"}}, may replace the name or
+    the arguments; it is answered with the message to send back.
     """
     from memctl.operations.operation_context import OperationContext
     from memctl.operations.registry import OPERATIONS
@@ -181,7 +181,7 @@ def call(
 
     reading = {each.name for each in OPERATIONS if each.effect == "read"}
     context.leave_to_caller_unless(reads=name in reading)
-    given = _parse_given(name, arguments)
+    given = _parse_arguments(name, arguments)
     with OperationContext.of(
         context.home, kb or (), user=user, agent=agent, session=session, read_only=read_only
     ) as caller:
@@ -195,7 +195,7 @@ def call(
             print_json(result.value)
 
 
-def _parse_given(name: str, arguments: str | None) -> Any:
+def _parse_arguments(name: str, arguments: str | None) -> Any:
     """Return what was given as JSON.
 
     Raises:

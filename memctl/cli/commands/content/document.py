@@ -121,7 +121,7 @@ def resolve_document(context: CommandContext, view: PageLinks, given: str) -> Pa
 
 
 @contextmanager
-def _owning(
+def _open_owner(
     context: CommandContext, given: str, names: Sequence[str] | None
 ) -> Iterator[tuple[KnowledgeBase, str]]:
     """Open the knowledge base that has a document, and tell the document's id.
@@ -155,7 +155,7 @@ def show(
     output: Output = None,
 ) -> None:
     """Show what was understood of a document, and its memories."""
-    with _owning(context, id_, kb) as (base, found):
+    with _open_owner(context, id_, kb) as (base, found):
         view = base.documents.get(found)
     if text:
         print_text(view.document.text)
@@ -227,7 +227,7 @@ def delete(
     Insights that rest on those go too.  Its file is left alone, and so is what snapshots and
     earlier versions hold: `memctl forget` erases that from the disk as well.
     """
-    with _owning(context, id_, kb) as (base, found):
+    with _open_owner(context, id_, kb) as (base, found):
         view = base.documents.get(found)
         memories = format_count(len(view.memories), "memory", "memories")
         what = f"{view.document.id} with {memories} and what rests on them"
@@ -268,9 +268,9 @@ def reprocess(
 ) -> None:
     """Read sources again: what was not available may be now.
 
-    There may now be a transcript beside a recording, tesseract may have been installed, a model
-    may be configured.  If stopped, the same command continues where it was, and replies that a
-    model has given already cost nothing.
+    Use it once there is a transcript beside a recording, tesseract is installed, or a model is
+    configured.  If interrupted, the same command continues where it stopped, and replies that a
+    model has already given cost nothing.
     """
     if links or vectors:
         if incomplete or upgrade or (links and vectors):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _Words = list[str] | None
 _COUNTED = {"pool_keys": "key", "pool_versions": "version", "skill_versions": "version"}
 """What is reported of pools and skills as a count, by table."""
-_TRACES = "what logs, earlier versions and snapshots have of it"
+_LEFTOVERS = "what logs, earlier versions and snapshots have of it"
 
 app = typer.Typer()
 
@@ -102,13 +102,13 @@ def forget(
         document or [], memory or [], entity or [], namespace, session, before, whole_documents
     )
     with _open_for_forget(context, selection, kb) as base:
-        others = _others(context, base, kb)
+        others = _unsearched_kbs(context, base, kb)
         if selection is not None:
             preview = _preview(base, selection, others)
             if dry_run:
                 emit_one(preview, output, lambda: show_forgotten(context, preview))
                 return
-            what = _describe(preview) or _TRACES
+            what = _describe(preview) or _LEFTOVERS
             context.confirm(f"forget in {base.name} for good: {what}?", yes=yes)
         elif snapshots and (known := base.snapshots.list()):
             what = format_count(len(known), "snapshot")
@@ -150,12 +150,17 @@ def _owner(context: CommandContext, selection: Selection | None) -> str | None:
         ids += [("documents", id_) for id_ in selection.documents]
         ids += [("memories", id_) for id_ in selection.memories]
     for table, id_ in ids[:1]:
-        with suppress(NotFoundError, KnowledgeBaseNotFound), context.owning(table, id_, None) as b:
+        with (
+            suppress(NotFoundError, KnowledgeBaseNotFound),
+            context.open_owner(table, id_, None) as b,
+        ):
             return b.name
     return None
 
 
-def _others(context: CommandContext, base: KnowledgeBase, kb: list[str] | None) -> list[str]:
+def _unsearched_kbs(
+    context: CommandContext, base: KnowledgeBase, kb: list[str] | None
+) -> list[str]:
     """Return the knowledge bases that are not searched, if none was named."""
     if kb or context.config.kb is not None:
         return []
@@ -245,7 +250,7 @@ def show_forgotten(context: CommandContext, report: ForgetReport, what: str = ""
     """Print what was forgotten, or would be: ``what`` was named, and what went with it."""
     out = context.console
     done = "would forget" if report.dry_run else "forgot"
-    nothing = "what was interrupted" if report.completed else _TRACES
+    nothing = "what was interrupted" if report.completed else _LEFTOVERS
     said = ", ".join(filter(None, (what, _describe(report)))) or nothing
     out.print(f"{done} {one_line(said)}", soft_wrap=True)
     values = {
@@ -286,4 +291,7 @@ def show_forgotten(context: CommandContext, report: ForgetReport, what: str = ""
         names = " ".join(f"--entity {shlex.quote(name)}" for name in report.joined)
         what = "names and addresses taken for it that stay"
         out.print(f"  {what}: {one_line(', '.join(report.joined))}", soft_wrap=True)
+        if report.joined_documents:
+            documents = one_line(", ".join(report.joined_documents))
+            out.print(f"  documents that have them: {documents}", soft_wrap=True)
         out.print(f"  memctl forget -k {report.kb} {one_line(names)}", soft_wrap=True)

@@ -93,31 +93,31 @@ def show(
         context.suggest(_NOTHING)
 
 
-def _show_overview(context: CommandContext, found: Overview) -> None:
+def _show_overview(context: CommandContext, overview: Overview) -> None:
     out = context.console
     print_facts(
         out,
         {
-            "names": f"{found.nodes:,}",
-            "connections": f"{found.edges:,}",
-            "communities": f"{found.communities:,}",
-            "passages": f"{found.passages:,} name a person or a thing",
-            "types": ", ".join(f"{number:,} {type_}" for type_, number in found.types.items()),
+            "names": f"{overview.nodes:,}",
+            "connections": f"{overview.edges:,}",
+            "communities": f"{overview.communities:,}",
+            "passages": f"{overview.passages:,} name a person or a thing",
+            "types": ", ".join(f"{number:,} {type_}" for type_, number in overview.types.items()),
         },
         indent=0,
     )
-    if found.best_connected:
+    if overview.best_connected:
         out.print("\nbest connected", style="dim")
-        for node in found.best_connected:
+        for node in overview.best_connected:
             also = f", also {', '.join(node.aliases[:4])}" if node.aliases else ""
             near = format_count(node.neighbours, "neighbour")
             print_paragraph(out, f"{one_line(node.name, 60)} ({node.type}, {near}{also})", indent=2)
-    if found.largest_communities:
+    if overview.largest_communities:
         out.print("\nlargest communities", style="dim")
-        for community in found.largest_communities:
+        for community in overview.largest_communities:
             _show_community(context, community)
-    _show_decisions(context, "said to be the same", found.merged)
-    _show_decisions(context, "said not to be the same", found.kept_apart)
+    _show_decisions(context, "said to be the same", overview.merged)
+    _show_decisions(context, "said not to be the same", overview.kept_apart)
 
 
 def _show_community(context: CommandContext, community: CommunityView) -> None:
@@ -211,8 +211,8 @@ def search(
 
     Names that stand in the words come first, then names that share a word, or another form of one,
     with them, then names whose relations say such a word, as married is said in "Ann Lee married to
-    Bob Carter", and at last a few that are near to them by meaning.  The aliases that front matter
-    gives a document are names of it.
+    Bob Carter", and finally a few with a similar meaning.  Aliases in a document's front matter
+    count as its names.
     """
     with context.reading_one(kb) as base:
         view = base.graph.view(parse_filters(namespaces=namespace))

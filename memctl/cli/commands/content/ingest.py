@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _SHOWN_FAILURES = 20
 _SHOWN_NOTES = 20
 _SUMMARY = ("ingested", "superseded", "skipped", "empty", "gone", "failed", "memories")
-_EXPECTED = ("hidden", "ignored", "subtitles")
+_EXPECTED = ("hidden", "ignored", "subtitles", "log")
 
 
 _TextOption = Annotated[
@@ -294,7 +294,7 @@ def show_report(context: CommandContext, name: str, report: IngestReport, output
         print_line({**short, "seconds": round(report.seconds, 3), **dry})
     else:
         emit_one(report, output, line)
-    _say_gone(context, report)
+    _print_ended_documents(context, report)
     if report.dry_run:
         return
     notes = [note for outcome in report.outcomes for note in _notes(outcome)]
@@ -305,7 +305,7 @@ def show_report(context: CommandContext, name: str, report: IngestReport, output
     _say_facts(context, report.facts)
 
 
-def _say_gone(context: CommandContext, report: IngestReport) -> None:
+def _print_ended_documents(context: CommandContext, report: IngestReport) -> None:
     """Say which documents ended, or would end, because their files are gone."""
     gone = [outcome for outcome in report.outcomes if outcome.outcome == "gone"]
     verb = "would end" if report.dry_run else "ended"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 app = group("links", "Links between documents that lead nowhere, or to several.")
 
-_MOST_SHOWN = 20
+_MAX_SHOWN = 20
 
 
 def _titles(references: Sequence[dict[str, Any]]) -> str:
@@ -217,27 +217,27 @@ def check(
 ) -> None:
     """Look for broken and ambiguous links, and notes without any.
 
-    Where no note of a knowledge base links to another, none is expected to.
+    If no note of a knowledge base links to another, notes without links are not reported.
     """
     with context.reading(kb) as bases:
         found = bases.links.view(parse_filters(namespaces=namespace)).check()
     emit_one(found, output, lambda: _show_check(context, found))
 
 
-def _show_check(context: CommandContext, found: LinkCheck) -> None:
-    documents, links = format_count(found.documents, "document"), format_count(found.links, "link")
-    if not found.links and not found.problems:
+def _show_check(context: CommandContext, check: LinkCheck) -> None:
+    documents, links = format_count(check.documents, "document"), format_count(check.links, "link")
+    if not check.links and not check.problems:
         context.console.print(f"{documents}, no links between them")
         return
     parts = (
-        format_count(found.missing, "missing page"),
-        format_count(found.ambiguous, "ambiguous link"),
-        format_count(found.anchors, "missing heading or block", "missing headings or blocks"),
-        format_count(found.orphans, "note without links", "notes without links"),
+        format_count(check.missing, "missing page"),
+        format_count(check.ambiguous, "ambiguous link"),
+        format_count(check.anchors, "missing heading or block", "missing headings or blocks"),
+        format_count(check.orphans, "note without links", "notes without links"),
     )
     context.console.print(f"{documents}, {links}: {', '.join(parts)}")
-    if found.problems:
+    if check.problems:
         context.console.print()
-        emit(found.problems[:_MOST_SHOWN], _PROBLEMS, "table")
-    if len(found.problems) > _MOST_SHOWN:
-        context.say(f"note: only the first {_MOST_SHOWN} are shown; -o json has all")
+        emit(check.problems[:_MAX_SHOWN], _PROBLEMS, "table")
+    if len(check.problems) > _MAX_SHOWN:
+        context.say(f"note: only the first {_MAX_SHOWN} are shown; -o json has all")

@@ -174,9 +174,9 @@ def show(
 ) -> None:
     """Show a memory with its evidence, versions and connections.
 
-    One that upkeep has archived is restored by that.
+    This restores one that upkeep has archived.
     """
-    with context.owning("memories", id_, kb) as base:
+    with context.open_owner("memories", id_, kb) as base:
         if accesses:
             emit(base.memories.accesses(id_), _ACCESSES, output)
             return
@@ -291,7 +291,10 @@ def add(
         None, "--outcome", help="Of a learning: whether what was done worked."
     ),
     learnt_in: str | None = typer.Option(
-        None, "--context", metavar="TEXT", help="Of a learning: what it was learnt in."
+        None,
+        "--context",
+        metavar="TEXT",
+        help="For a learning: the context in which it was learnt.",
     ),
     share: bool = flag("--share", "Of a learning: have upkeep copy it where all users read."),
     private: bool = flag("--private", "Keep it for the agent alone that MEMCTL_AGENT names."),
@@ -376,11 +379,11 @@ def edit(
 ) -> None:
     """Write a new version of a memory.
 
-    The old one stays in its history.  Evidence stays as its source has it and cannot be edited.
+    The old one stays in its history. Evidence is verbatim and cannot be edited.
     """
     if text is None and type_ is None and tag is None and importance is None:
         raise UsageError("nothing to change", "give --text, --type, --tag or --importance")
-    with context.owning("memories", id_, kb) as base:
+    with context.open_owner("memories", id_, kb) as base:
         memory = base.memories.edit(
             id_,
             None if text is None else _text(text),
@@ -409,7 +412,7 @@ def delete(
 
     Insights that rest on it go too.  `memctl forget` erases it from the disk as well.
     """
-    with context.owning("memories", id_, kb) as base:
+    with context.open_owner("memories", id_, kb) as base:
         view = base.memories.get(id_)
         drawn = format_count(len(view.insights), "insight")
         what = f"{view.memory.id} with {format_count(len(view.history), 'version')} and {drawn}"
@@ -425,7 +428,7 @@ def history(
     context: CommandContext, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None
 ) -> None:
     """List every version of a memory, the oldest first."""
-    with context.owning("memories", id_, kb) as base:
+    with context.open_owner("memories", id_, kb) as base:
         view = base.memories.get(id_)
     emit(view.history, _HISTORY, output)
 
@@ -440,7 +443,7 @@ def restore(
     context: CommandContext, id_: Id, kb: KnowledgeBasesOption = None, output: Output = None
 ) -> None:
     """Bring back a memory that upkeep has archived."""
-    with context.owning("memories", id_, kb) as base:
+    with context.open_owner("memories", id_, kb) as base:
         memory = base.memories.restore(id_)
     emit_one(memory, output, lambda: context.console.print(memory.id))
 
@@ -451,7 +454,7 @@ def confirm(context: CommandContext, id_: Id, kb: KnowledgeBasesOption = None) -
 
     That raises its importance; each user and agent counts once.
     """
-    with context.owning("memories", id_, kb) as base:
+    with context.open_owner("memories", id_, kb) as base:
         times = base.memories.confirm(id_)
     context.say(f"confirmed {format_count(times, 'time')}")
 

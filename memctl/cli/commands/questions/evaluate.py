@@ -235,7 +235,7 @@ def _evaluate(
     run: dict[str, Sequence[QuestionResult]] = {}
     failed, named = 0, list[str]()
     for embedder in options.embedders or ("",):
-        with _ended_by_signals(), ExitStack() as stack:
+        with _handle_signals(), ExitStack() as stack:
             if kb:
                 bases = stack.enter_context(context.reading(kb))
                 named = [base.name for base in bases]
@@ -314,7 +314,7 @@ def _report_bad_lines(context: CommandContext, path: Path, questions: QuestionSe
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
+def _handle_signals() -> Iterator[None]:
     """Handle signals like Ctrl-C, so that temporary files are removed."""
     names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     former = {
@@ -437,7 +437,7 @@ def _readable(item: Comparison) -> dict[str, Any]:
 # --- writing questions ---------------------------------------------------------------------------
 
 
-def _make(context: CommandContext, name: str, kb: KnowledgeBasesOption, most: int) -> None:
+def _make(context: CommandContext, name: str, kb: KnowledgeBasesOption, limit: int) -> None:
     from memctl.evaluation.question_sets import drafts_as_lines, make_questions
     from memctl.files import save_file
 
@@ -445,7 +445,7 @@ def _make(context: CommandContext, name: str, kb: KnowledgeBasesOption, most: in
     if path is not None and path.exists():
         raise UsageError(f"{name} is there already", "it may have been corrected: name another")
     with context.reading_one(kb) as base:
-        drafts = make_questions(base, most)
+        drafts = make_questions(base, limit)
         base_name = base.name
     text = "".join(f"{json_text(line)}\n" for line in drafts_as_lines(drafts))
     if path is None:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from memctl.feedback.judging import Judgement
     from memctl.feedback.reflection import Reflection
     from memctl.knowledge_base import KnowledgeBases
-    from memctl.knowledge_base.feedback_parts import Enriched, Judged
+    from memctl.knowledge_base.feedback_parts import EnrichmentResult, JudgementResult
     from memctl.store.ledger.feedback_repositories import ConversationSummary
 
 app = group("feedback", "Say how good answers and conversations were.")
@@ -143,8 +143,8 @@ def add(
 
 def judge(
     context: CommandContext, bases: KnowledgeBases, target: str, judgement: Judgement
-) -> Judged:
-    """Record a judgement, and say what became of it."""
+) -> JudgementResult:
+    """Record a judgement and print its effect."""
     judged = bases.judge(target, judgement)
     made, what = judged.feedback, []
     if judged.changed:
@@ -161,7 +161,7 @@ def _score_word(score: float) -> str:
     return next((word for word, value in _WORDS.items() if value == score), f"{score:g}")
 
 
-def _flat(judged: Judged) -> dict[str, Any]:
+def _flat(judged: JudgementResult) -> dict[str, Any]:
     plain = to_plain(judged)
     return {**plain.pop("feedback"), **plain}
 
@@ -398,12 +398,12 @@ def reflect(
             context.say(f"kept as {each.memory_id} in {each.kb}")
 
 
-def _show_reflection(context: CommandContext, found: Reflection) -> None:
+def _show_reflection(context: CommandContext, reflection: Reflection) -> None:
     out = context.console
-    out.print(found.kb, style="bold")
-    if not found.findings:
+    out.print(reflection.kb, style="bold")
+    if not reflection.findings:
         out.print("  nothing to tell\n")
-    for each in found.findings:
+    for each in reflection.findings:
         print_marked(out, "-", f"{each.text} {each.suggestion}", 2)
 
 
@@ -438,9 +438,9 @@ def enrich(
     """Ask programs of yours, and keep what they say as documents.
 
     Such a program gets the question on standard input and prints lines of JSON with text, source,
-    url and date.  [sources.NAME] of the settings says how it is run; without one, none is.  What
-    it says is tagged outside, is trusted less than what you ingest, and is never asked for a
-    private knowledge base.
+    url and date.  [sources.NAME] of the settings says how to run it; without such a section nothing
+    is run.  Its results are tagged outside and trusted less than what you ingest; it is never asked
+    for a private knowledge base.
     """
     refuse_empty({"--namespace": namespace})
     asked = read_question(question, 'ask something: memctl enrich "who is ...?" --with NAME')
@@ -456,7 +456,7 @@ def enrich(
     report_bad_lines(done)
 
 
-def report_bad_lines(done: list[Enriched]) -> None:
+def report_bad_lines(done: list[EnrichmentResult]) -> None:
     """Report lines of a program that could not be read.
 
     Raises:
@@ -472,7 +472,7 @@ def report_bad_lines(done: list[Enriched]) -> None:
         )
 
 
-def _show_enriched(context: CommandContext, each: Enriched) -> None:
+def _show_enriched(context: CommandContext, each: EnrichmentResult) -> None:
     context.console.print(
         f"{each.source}: {format_count(each.texts, 'text')}, {each.report.ingested:,} new in"
         f" {each.kb}",

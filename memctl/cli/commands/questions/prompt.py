@@ -156,7 +156,7 @@ def edit(
     kb: KnowledgeBaseOption = None,
     output: Output = None,
 ) -> None:
-    """Keep a changed version beside the one that it is from."""
+    """Save a changed version beside the original."""
     text = _read(file)
     with context.writing_existing(kb) as base:
         made = base.prompts.writable().edit(task, version, text, reason)
@@ -252,12 +252,12 @@ def retire(
         action = f"retire {task} {version}"
         if shown is not None and shown.share:
             action += f", which {shown.share:.0%} of conversations use"
-        if context.confirm_or_preview(action, yes=yes or not _is_used(shown), dry_run=dry_run):
+        if context.confirm_or_preview(action, yes=yes or not _has_share(shown), dry_run=dry_run):
             base.prompts.writable().retire(task, version)
             context.say(f"retired {task} {version}")
 
 
-def _is_used(view: VariantView | None) -> bool:
+def _has_share(view: VariantView | None) -> bool:
     return view is not None and view.share > 0
 
 

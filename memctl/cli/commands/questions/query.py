@@ -251,9 +251,9 @@ def query(
         answer=not no_answer,
         explain=explain,
     )
-    way = _WayOfAsking(batch, tuple(sources or ()), tier, stream=stream, strict=strict)
-    if not _run_query(context, kb, question, options, way, output) and exit_code:
-        raise NothingFound(f"{'no sure answer' if way.answers(options) else 'nothing'} was found")
+    plan = _QueryPlan(batch, tuple(sources or ()), tier, stream=stream, strict=strict)
+    if not _run_query(context, kb, question, options, plan, output) and exit_code:
+        raise NothingFound(f"{'no sure answer' if plan.answers(options) else 'nothing'} was found")
 
 
 def _communities(number: int | None, *, hidden: bool) -> int | None:
@@ -263,7 +263,7 @@ def _communities(number: int | None, *, hidden: bool) -> int | None:
     return 0 if hidden else number
 
 
-class _WayOfAsking(Struct, frozen=True):
+class _QueryPlan(Struct, frozen=True):
     """Where a question comes from, what is asked, and how the result is printed."""
 
     batch: str | None
@@ -278,30 +278,36 @@ class _WayOfAsking(Struct, frozen=True):
 
 
 def _check_query(
-    question: list[str] | None, options: QueryOptions, way: _WayOfAsking, output: Output
+    question: list[str] | None, options: QueryOptions, plan: _QueryPlan, output: Output
 ) -> None:
     """Refuse options that do not go together.
 
     Raises:
         UsageError: There are some, or there is no question.
     """
-    is_batch = way.batch is not None
+    is_batch = plan.batch is not None
     _check_question(question, is_batch=is_batch)
-    if way.stream:
+    if plan.stream:
         _check_stream(output, is_batch=is_batch, no_answer=not options.answer)
-    if way.tier is not None:
-        if way.batch or way.stream or way.strict or way.sources or options != _plain(options):
+    if plan.tier is not None:
+        if (
+            plan.batch
+            or plan.stream
+            or plan.strict
+            or plan.sources
+            or options != _hits_only(options)
+        ):
             raise UsageError("--tier shared goes with -n, --offset and -k", "leave out the others")
-    elif way.strict:
-        if way.batch or way.stream or output not in (None, "json", "ndjson"):
+    elif plan.strict:
+        if plan.batch or plan.stream or output not in (None, "json", "ndjson"):
             raise UsageError(
                 "--strict prints one JSON object", "leave out --batch, --stream and -o"
             )
-        if way.sources:
+        if plan.sources:
             raise UsageError(
                 "--with and --strict do not go together", "memctl enrich QUESTION, then query"
             )
-    elif way.sources and is_batch:
+    elif plan.sources and is_batch:
         raise UsageError("--with and --batch do not go together", "memctl enrich QUESTION")
 
 
@@ -310,7 +316,7 @@ def _run_query(
     kb: KnowledgeBasesOption,
     question: list[str] | None,
     options: QueryOptions,
-    way: _WayOfAsking,
+    plan: _QueryPlan,
     output: Output,
 ) -> bool:
     """Answer a question, or every line of a file; say whether an answer was found.
@@ -319,20 +325,20 @@ def _run_query(
         UsageError: Some of the options do not go together, or there is no question.
         PartialFailure: Some lines of the file were no questions; the others have been answered.
     """
-    _check_query(question, options, way, output)
+    _check_query(question, options, plan, output)
     words = question or []
-    if way.tier is not None:
+    if plan.tier is not None:
         return _ask_pools(context, kb, read_question(words), options, output)
-    if way.strict:
+    if plan.strict:
         return _ask_strictly(context, kb, words, options, output)
-    if way.sources:
+    if plan.sources:
         words = [read_question(words)]
-        _enrich(context, kb, words[0], way.sources)
+        _enrich(context, kb, words[0], plan.sources)
     with context.reading(kb) as bases:
         check_types(bases, options.filters)
-        if way.batch is not None:
-            return ask_batch(context, bases, way.batch, options, output)
-        if way.stream:
+        if plan.batch is not None:
+            return ask_batch(context, bases, plan.batch, options, output)
+        if plan.stream:
             return is_found(_stream(context, bases, read_question(words), options))
         return is_found(_ask(context, bases, read_question(words), options, output))
 
@@ -451,7 +457,7 @@ def _ask(
     return result
 
 
-def _plain(options: QueryOptions) -> QueryOptions:
+def _hits_only(options: QueryOptions) -> QueryOptions:
     """Return options with nothing asked for but some hits."""
     from memctl.queries import QueryOptions
 
@@ -718,8 +724,8 @@ def _standing(
         )
 
 
-def _write_context(found: Context, output: Output) -> None:
+def _write_context(context: Context, output: Output) -> None:
     if output is not None and output != "table":
-        emit_one(found, output, lambda: None)
-    elif found.text:
-        print_text(found.text)
+        emit_one(context, output, lambda: None)
+    elif context.text:
+        print_text(context.text)

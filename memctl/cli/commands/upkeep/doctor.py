@@ -104,7 +104,7 @@ def _repair(
     steps, failed = _do_each(names, lambda name: examiner.repair(name, dry_run=dry_run))
     emit(steps, _STEPS, output)
     if not steps and not failed:
-        _say_undamaged(context, names)
+        _print_whole(context, names)
     elif dry_run:
         context.say("nothing has been changed")
     lost = [step["message"] for step in steps if step["lost_rows"]]
@@ -180,13 +180,13 @@ def _conclude(
         f"{format_count(verdicts['warning'], 'warning')}"
     )
     if not verdicts["damaged"]:
-        _say_undamaged(context, names)
+        _print_whole(context, names)
         return
     worst = next(finding for finding in findings if finding["verdict"] == "damaged")
     bases = format_count(len(names), "knowledge base")
     raise DamagedError(f"{format_count(verdicts['damaged'], 'finding')} in {bases}", worst["hint"])
 
 
-def _say_undamaged(context: CommandContext, names: Sequence[str]) -> None:
+def _print_whole(context: CommandContext, names: Sequence[str]) -> None:
     bases = format_count(len(names), "knowledge base")
     context.say(f"{bases} whole" if names else "no knowledge base yet")

@@ -1,4 +1,4 @@
-"""memctl job: what was done by itself, and the way back from it."""
+"""memctl job: what ran automatically, and how to undo it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from memctl.consolidation.job_undo import UndoReport
     from memctl.knowledge_base import KnowledgeBase
 
-app = group("job", "List what was done by itself, and take it back.")
+app = group("job", "List what ran automatically, and undo it.")
 
 
 _COLUMNS = (
@@ -111,7 +111,7 @@ def undo(
 
     The memories count as processed, so the next consolidation says the same again only if they
     change, or together with new ones.  With --again, or later with memctl consolidate --again, it
-    looks at them anew, for example with another model or other settings.
+    processes them again, for example with another model or other settings.
     """
     with context.reading_one(kb) as base:
         if night:

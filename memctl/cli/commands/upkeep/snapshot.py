@@ -26,7 +26,7 @@ from memctl.plain_values import to_plain
 
 if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
-    from memctl.store.snapshots import NamedSnapshot, Restored
+    from memctl.store.snapshots import NamedSnapshot, RestoreResult
 
 app = group("snapshot", "Name the state of a knowledge base, and go back to it.")
 
@@ -149,7 +149,7 @@ def delete(
     context.say(f"deleted {what}, {format_size(freed)} freed")
 
 
-def _describe(restored: Restored) -> Iterator[str]:
+def _describe(restored: RestoreResult) -> Iterator[str]:
     documents, memories = restored.forgotten_documents, restored.forgotten_memories
     if documents or memories:
         gone = (

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _BAR = 30
 _BLOCKS = " ▏▎▍▌▋▊▉█"
-_MOST_BARS = 10
+_MAX_BARS = 10
 _TOTALS = ("calls", "cached", "failed", "input_tokens", "output_tokens", "cost")
 
 
@@ -199,7 +199,7 @@ def _show(out: Console, numbers: KnowledgeBaseStatistics) -> None:
         _chart(out, "memories by day", numbers.by_day, most=len(numbers.by_day))
 
 
-def _chart(out: Console, title: str, counts: Mapping[str, int], most: int = _MOST_BARS) -> None:
+def _chart(out: Console, title: str, counts: Mapping[str, int], most: int = _MAX_BARS) -> None:
     """Draw one bar for each count, the longest over the whole width."""
     if not counts:
         return
@@ -222,8 +222,8 @@ def bar(share: float, width: int) -> str:
     return "█" * full + (_BLOCKS[rest] if rest else "")
 
 
-_MOST_DAYS = 14
-_MOST_QUESTIONS = 10
+_MAX_DAYS = 14
+_MAX_QUESTIONS = 10
 
 
 def _query_columns(label: str) -> Sequence[Column]:
@@ -254,7 +254,7 @@ _SIMILAR = (
     Column("feedback", "JUDGED"),
     Column("question", "QUESTION", lambda text: one_line(text, 70)),
 )
-_MOST_SIMILAR = 20
+_MAX_SIMILAR = 20
 
 
 def _show_similar(
@@ -267,13 +267,13 @@ def _show_similar(
         found: list[SimilarQuestion] = []
         for base in bases:
             try:
-                found += base.statistics.similar(text, _MOST_SIMILAR)
+                found += base.statistics.similar(text, _MAX_SIMILAR)
             except MemctlError as error:
                 if len(bases) == 1:
                     raise
                 context.say(f"note: {base.name} is left out: {error.message}")
     found.sort(key=lambda each: -each.similarity)
-    emit(found[:_MOST_SIMILAR], with_kb_column(_SIMILAR, len({each.kb for each in found})), output)
+    emit(found[:_MAX_SIMILAR], with_kb_column(_SIMILAR, len({each.kb for each in found})), output)
 
 
 def _show_queries(
@@ -308,10 +308,10 @@ def _show_query_statistics(context: CommandContext, numbers: QueryStatistics) ->
         out.print()
     emit(numbers.by_mode, _query_columns("MODE"), "table")
     out.print()
-    emit(numbers.by_day[:_MOST_DAYS], _query_columns("DAY"), "table")
+    emit(numbers.by_day[:_MAX_DAYS], _query_columns("DAY"), "table")
     out.print()
     if numbers.unanswered:
-        emit(numbers.unanswered[:_MOST_QUESTIONS], _UNANSWERED, "table")
+        emit(numbers.unanswered[:_MAX_QUESTIONS], _UNANSWERED, "table")
         out.print()
 
 
@@ -336,5 +336,5 @@ def _show_uses(out: Console, numbers: MemoryUseStatistics) -> None:
     for title, uses in (("most used", numbers.most_used), ("last used", numbers.last_used)):
         if uses:
             out.print(f"  {title}", style="dim")
-            emit(uses[:_MOST_BARS], _USES, "table")
+            emit(uses[:_MAX_BARS], _USES, "table")
             out.print()

@@ -177,7 +177,7 @@ def set_(
     every: str | None = typer.Option(
         None, "--every", metavar="TIME", help="An interval: 30m, 6h, 2d."
     ),
-    off: bool = flag("--off", "Never by itself."),
+    off: bool = flag("--off", "Never automatically."),
     default: bool = flag("--default", "As it is where nothing was set."),
     kb: KnowledgeBaseOption = None,
     output: Output = None,

@@ -105,11 +105,13 @@ def raise_left(drained: DrainResult) -> None:
     raise failure(_describe(last), last.hint)
 
 
-def _describe(left: Leftover) -> str:
-    if not left.files:
-        return f"{left.kb}: {left.reason}"
-    what = f"{format_count(len(left.files), 'file')} left waiting ({_first_names(left.files)})"
-    return f"{left.kb}: {what}: {left.reason}"
+def _describe(leftover: Leftover) -> str:
+    if not leftover.files:
+        return f"{leftover.kb}: {leftover.reason}"
+    what = (
+        f"{format_count(len(leftover.files), 'file')} left waiting ({_first_names(leftover.files)})"
+    )
+    return f"{leftover.kb}: {what}: {leftover.reason}"
 
 
 def _first_names(files: Sequence[str]) -> str:

@@ -48,7 +48,7 @@ _OUTCOMES = {
 
 _SHOWN_WHOLE = 3
 """Of this many files of one name everything is shown; more are listed."""
-_LIKE = 3
+_MAX_SIMILAR = 3
 _FILES = (
     Column("kb", "KB"),
     Column("outcome", "OUTCOME"),
@@ -89,7 +89,7 @@ def why(
     with context.reading(kb) as bases:
         found = [receipt for base in bases for receipt in base.documents.provenance(file)]
         if not found:
-            raise _nothing_known(file, bases)
+            raise _unknown_file_error(file, bases)
         names_kb = len(bases) > 1
     if resolve_format(output) != "table":
         emit(found, (), output)
@@ -105,7 +105,7 @@ def why(
         _show(context, receipt, names_kb=names_kb)
 
 
-def _nothing_known(file: str, bases: KnowledgeBases) -> NothingFound:
+def _unknown_file_error(file: str, bases: KnowledgeBases) -> NothingFound:
     from memctl.ingest.discovery.sources import printable
 
     like = dict.fromkeys(name for base in bases for name in base.documents.similar_file_names(file))
@@ -115,7 +115,7 @@ def _nothing_known(file: str, bases: KnowledgeBases) -> NothingFound:
     elif os.path.isfile(path):  # noqa: PTH113 - as above
         hint = f"nothing has taken it in: memctl ingest {shlex.quote(name)}"
     elif like:
-        names = " and ".join(map(display_path, list(like)[:_LIKE]))
+        names = " and ".join(map(display_path, list(like)[:_MAX_SIMILAR]))
         hint = f"there is {names}; or name another with -k"
     else:
         hint = "memctl document list shows what there is"
@@ -167,10 +167,10 @@ def _instant(at: datetime | None, after: datetime | None = None) -> str:
     )
 
 
-def _try(tried: Attempt) -> str:
-    times = "" if tried.times == 1 else f" to {tried.last_at.astimezone():%H:%M:%S}"
-    often = "" if tried.times == 1 else f" ({tried.times:,} times)"
-    return f"{_instant(tried.first_at)}{times}: {tried.reason}{often}"
+def _try(attempt: Attempt) -> str:
+    times = "" if attempt.times == 1 else f" to {attempt.last_at.astimezone():%H:%M:%S}"
+    often = "" if attempt.times == 1 else f" ({attempt.times:,} times)"
+    return f"{_instant(attempt.first_at)}{times}: {attempt.reason}{often}"
 
 
 def _reading(receipt: FileProvenance) -> str:
