@@ -15,10 +15,12 @@ from memctl.search.answering.evidence_parts import (
     asks_why,
     has_amount,
     has_reason,
+    lacks_count,
     lacks_difference,
     lacks_measure,
     lacks_time,
     older_versions,
+    only_denies,
 )
 from memctl.search.answering.evidence_sentences import (
     candidate_sentences,
@@ -356,6 +358,14 @@ def test_what_has_an_amount_is_known(question: str, sentence: str, expected: boo
         ("What did they charge per lime?", "It was 420 a lime.", False),
         ("What is the price per node each month?", "1.90 per node and month.", False),
         ("What is ten per cent of it?", "It is 40.", False),
+        ("What did they charge per lime?", "On 3/4/2026 they took £2,950, I'm told.", True),
+        ("What does the space cost per month?", "The space costs 45 euro monthly.", False),
+        ("What does the space cost in euros?", "The space costs 45 euro monthly.", False),
+        ("What was the hotel per night?", "The hotel was 90 dollars nightly.", False),
+        ("How far is it in km?", "The walk is 12 kilometres.", False),
+        ("How high is the wall in m?", "I'm told the wall is twelve feet high.", True),
+        ("What is the deadline as per contract?", "The deadline is 14 March 2027.", False),
+        ("Quanto costa il biglietto per Roma?", "Il biglietto costa 45 euro.", False),
         ("Who lives in Bath?", "Ann lives in Bath.", False),
     ],
 )
@@ -704,6 +714,40 @@ def test_a_value_of_another_kind_is_no_newer_state(
     assert given.removeprefix(f"{UNSURE} ").startswith(right)
 
 
+@pytest.mark.parametrize(
+    ("question", "right", "other"),
+    [
+        (
+            "alarm code at starlite",
+            "Alarm code at Starlite: 4410.",
+            "Alarm code at Moonshine: 9032.",
+        ),
+        (
+            "What is the rent in Oak Street?",
+            "The rent for the flat in Oak Street is 700 euros.",
+            "The rent for the flat in Elm Street is 900 euros.",
+        ),
+        (
+            "How much is the contract with Alder Lanes?",
+            "The maintenance contract with Alder Lanes is 200.",
+            "The maintenance contract with Birch Lanes is 350.",
+        ),
+    ],
+)
+def test_the_value_of_another_thing_is_no_newer_state(
+    shelf: Shelf, memory_of: MemoryOf, question: str, right: str, other: str
+) -> None:
+    shelf.put(
+        [
+            memory_of("right", right, created_at=JANUARY),
+            memory_of("other", other, created_at=MAY),
+        ]
+    )
+    given = ask(shelf.searcher(), question).text
+    assert "As of" not in given
+    assert given.removeprefix(f"{UNSURE} ").startswith(right)
+
+
 def test_a_word_for_a_change_of_something_else_changes_nothing(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:
@@ -1027,6 +1071,53 @@ def test_a_greeting_is_no_evidence_for_who_says_it(shelf: Shelf, memory_of: Memo
     assert "Morning all" not in given.text
 
 
+@pytest.mark.parametrize(
+    ("question", "sentence", "lacks"),
+    [
+        ("How many units failed?", "2.2.0 is the first image over 262,140 bytes.", True),
+        ("How many units failed?", "2.2.0 broke 38 nodes of 4 kg.", False),
+        ("How many guests came?", "They paid £40 at 7.30 pm.", True),
+        ("How many pounds did it cost?", "It cost £40.", False),
+        ("How many came?", "Nobody told me.", False),
+    ],
+)
+def test_a_measure_counts_no_things(question: str, sentence: str, lacks: bool) -> None:
+    assert lacks_count(sentence, question) is lacks
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "denies"),
+    [
+        ("What do we use for queues?", "We no longer use RabbitMQ.", True),
+        ("How long do we keep it?", "It isn't 13 months any more.", True),
+        ("How long do we keep it?", "It isn't 13 months any more but 25.", False),
+        ("Do we still use RabbitMQ?", "We no longer use RabbitMQ.", False),
+        ("What do we no longer use?", "We no longer use RabbitMQ.", False),
+    ],
+)
+def test_what_is_no_longer_so_does_not_say_what_is(
+    question: str, sentence: str, denies: bool
+) -> None:
+    assert only_denies(sentence, question) is denies
+
+
+def test_the_day_of_an_item_within_a_turn_is_kept(shelf: Shelf, memory_of: MemoryOf) -> None:
+    items = "2026-05-03 - Maths exam: it is in hall B.\n2026-05-10 - Physics exam: it is in hall C."
+    turn = memory_of(
+        "a", f"[12/05/2026, 10:00] Ann: My exams:\n{items}", type="turn", created_at=MAY
+    )
+    shelf.put([turn])
+    assert "2026-05-03 - Maths" in ask(shelf.searcher(), "When is the maths exam?").text
+
+
+def test_who_says_it_is_no_part_of_a_line_of_a_chat(shelf: Shelf, memory_of: MemoryOf) -> None:
+    for form in ("[12/05/2026, 10:01:00] {}", "12/05/2026, 10:01 - {}"):
+        said = form.format("Bob: The club party is on 20 April.")
+        shelf.put([memory_of("a", said, type="turn", session_id="s", turn=1, created_at=MAY)])
+        given = ask(shelf.searcher(), "When is the club party?")
+        assert given.text.removeprefix(f"{UNSURE} ").startswith("The club party is on 20 April.")
+
+
 def test_a_contact_without_an_address_does_not_say_where_somebody_lives(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:
@@ -1036,13 +1127,39 @@ def test_a_contact_without_an_address_does_not_say_where_somebody_lives(
     assert not ask(shelf.searcher(), "Where does Jan Moyle live?").found
 
 
+def test_a_row_of_a_person_does_not_say_what_its_columns_lack(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    rows = "Name: Karl Niemi; From: 2025-07-21; To: 2025-08-01; Days: 10"
+    born = "Name: Ada Berg; Born: 1986-02-01"
+    shelf.put([memory_of("days", rows, title="Holidays"), memory_of("born", born, title="Staff")])
+    assert not ask(shelf.searcher(), "When is Karl Niemi's birthday?").found
+    assert ask(shelf.searcher(), "When was Ada Berg born?").found
+
+
+def test_a_sentence_under_another_name_says_nothing_of_the_one_asked_for(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    text = "The key is in the lockbox, code 3391."
+    shelf.put([memory_of("a", text, title="Starlite"), memory_of("b", "Moonshine Bowl called.")])
+    assert not ask(shelf.searcher(), "What is the lockbox code at Moonshine Bowl?").found
+    assert ask(shelf.searcher(), "What is the lockbox code at Starlite?").found
+
+
 @pytest.mark.parametrize("form", ["[2026-05-21 15:2{}] {}", "21/05/2026, 15:2{} - {}"])
 def test_the_time_of_a_turn_is_no_part_of_what_was_said(
     shelf: Shelf, memory_of: MemoryOf, form: str
 ) -> None:
     said = ["Zosia: I told you", "Ros: So proud.", "Cal: The climbing ticket is mine."]
     turns = [
-        memory_of(str(n), form.format(n, text), type="turn", session_id="s", turn=n, created_at=MAY)
+        memory_of(
+            str(n),
+            form.format(n, text),
+            type="turn",
+            session_id="s",
+            turn=n,
+            created_at=MAY.replace(day=21),
+        )
         for n, text in enumerate(said)
     ]
     shelf.put(turns)

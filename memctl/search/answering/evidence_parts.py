@@ -51,11 +51,12 @@ _MAIL_HEADER = lazy_regex(
 LIST_MARK = r"(?:[-*+•‣◦]|\d{1,3}[.)])"
 """A pattern of what an item of a list begins with."""
 _SPEAKER = r"[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2}:"
-_SAID_AT = lazy_regex(rf"^\[(?=[^\]\n]*\d)[^\]\n]{{4,40}}\]\s+(?:(?P<speaker>{_SPEAKER})\s+)?")
-_TIME_BEFORE_SPEAKER = lazy_regex(
-    rf"(?:\[(?=[^\]\n]*\d)[^\]\n]{{4,40}}\]|\d[\d/.,: -]{{6,24}}(?:[ap]m)?\s+-)\s+(?={_SPEAKER}\s)"
-)
-"""When a turn was said, which the turn itself knows."""
+_TIME = r"\[(?=[^\]\n]*\d)[^\]\n]{4,40}\]"
+_TIME_AND_DASH = r"\d[\d/.,: -]{6,24}(?:[ap]m)?\s+-"
+_SAID_AT = lazy_regex(rf"^{_TIME}\s+(?:(?P<speaker>{_SPEAKER})\s+)?")
+_SAID_BY = lazy_regex(rf"{_SPEAKER}\s+")
+_CLOCK = lazy_regex(r"\d\d?[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]m)?", re.IGNORECASE)
+_TIME_BEFORE_SPEAKER = lazy_regex(rf"(?P<time>{_TIME}|{_TIME_AND_DASH})\s+(?={_SPEAKER}\s)")
 TURN_LABEL = lazy_regex(
     r"(?:\[[^\]\n]{4,40}\]\s+|\d[\d/.,: -]{6,24}(?:[ap]m)?\s+-\s+)?"
     rf"(?:[-*+]\s+)?(?:\*\*|__)?{_SPEAKER}(?:\*\*|__)?\s+"
@@ -102,9 +103,22 @@ def split_parts(hit: Hit) -> list[Part]:
 
 def _without_times(hit: Hit, spans: Iterable[Span]) -> Iterator[Span]:
     """Leave out when a turn was said: no value that it states, nor a day that it speaks of."""
+    begin = words_of_turn_start(hit)
     for start, end in spans:
-        time = _TIME_BEFORE_SPEAKER.match(hit.text, start, end) if hit.type == "turn" else None
-        yield (time.end() if time else start), end
+        yield (begin if start < begin < end else start), end
+
+
+def words_of_turn_start(hit: Hit) -> int:
+    """Return where a turn begins after the time at which it was said; 0 if none stands there."""
+    label = _TIME_BEFORE_SPEAKER.match(hit.text) if hit.type == "turn" else None
+    if label is None:
+        return 0
+    made, time = hit.created_at, label["time"]
+    if _CLOCK.fullmatch(time.strip("[] -")):
+        return label.end()
+    has_its_day = {made.day, made.month} <= set(map(int, re.findall(r"\d+", time)))
+    is_its_own = has_its_day or any(span.day == made.date() for span in date_spans(time))
+    return label.end() if is_its_own else 0
 
 
 def quotable_parts(parts: Sequence[Part]) -> list[int]:
@@ -225,6 +239,14 @@ def speech_start(sentence: str) -> int:
         return 0
     is_first_person = _FIRST_PERSON.search(sentence, label.end()) is not None
     return label.start("speaker") if label["speaker"] and is_first_person else label.end()
+
+
+def turn_speech_start(turn: str) -> int:
+    """Return where the words of a turn without its time begin, as ``speech_start`` does."""
+    label = _SAID_BY.match(turn)
+    if label is None or label.end() == len(turn) or _FIRST_PERSON.search(turn, label.end()):
+        return 0
+    return label.end()
 
 
 def _are_entries(text: str) -> bool:
@@ -411,27 +433,111 @@ def lacks_difference(sentence: str, question: str) -> bool:
     )
 
 
+_UNITS = {
+    "mg": "milligrams?", "g": "gram(?:me)?s?", "kg": "kilos?|kilogram(?:me)?s?",
+    "ml": "millilit(?:re|er)s?", "cl": "centilit(?:re|er)s?", "l": "lit(?:re|er)s?",
+    "mm": "millimet(?:re|er)s?", "cm": "centimet(?:re|er)s?", "m": "met(?:re|er)s?",
+    "km": "kilomet(?:re|er)s?", "kw": "kilowatts?", "kwh": "kilowatt.hours?", "v": "volts?",
+    "a": "amp(?:ere)?s?", "hz": "hertz", "mb": "megabytes?", "gb": "gigabytes?",
+    "pound": "pounds?|gbp|quid|lbs?", "euro": "euros?|eur", "dollar": "dollars?|usd|bucks?",
+}  # fmt: skip
+_SIGNS = {"pound": "£", "euro": "€", "dollar": r"\$"}
 _ASKED_UNIT = lazy_regex(
-    r"\bin (mg|g|kg|ml|cl|l|mm|cm|m|km|kw|kwh|v|a|hz|mb|gb|°c|pounds?|euros?|dollars?)\W*\Z",
+    rf"\bin (?P<unit>{'|'.join(sorted(_UNITS, key=len, reverse=True))})s?\W*\Z", re.IGNORECASE
+)
+_ASKED_RATE = lazy_regex(
+    r"(?:\b(?:what|how|which|cost|price|charge|rate|pay)\b.*"
+    r"(?<!\bas) per (?!(?:cent|se|the|our|my)\b)"
+    r"|\b(?:how much|what) (?:an?|each|every) )(?P<thing>(?-i:[a-z]+))\b",
     re.IGNORECASE,
 )
-_ASKED_RATE = lazy_regex(r"\bper (?!(?:cent|se)\b)([^\W\d_]+)\b", re.IGNORECASE)
-_RATE = r"\b(?:per|each|apiece|every|rates?|pro|par|je)\b|/"
-_CURRENCY_SIGNS = {"pound": "£", "euro": "€", "dollar": r"\$"}
+_RATE = r"\b(?:per|each|apiece|every|rates?)\b|\d\s*/\s*[a-z]"
+_ADVERBS = {"day": "daily", "year": "yearly|annual(?:ly)?"}
 
 
 def lacks_measure(text: str, question: str) -> bool:
-    """Return whether a question asks for a value in a unit, or per thing, and a text has none.
+    """Return whether a question in English asks for a value in a unit, or per thing, and a text
+    has none.
 
     "Per lime" is not answered by what all of them cost.
     """
-    if unit := _ASKED_UNIT.search(question):
-        name = unit[1].lower()
-        sign = _CURRENCY_SIGNS.get(name.rstrip("s"), r"(?!)")
-        return re.search(rf"(?:\d|\b){re.escape(name)}\b|{sign}", text, re.IGNORECASE) is None
-    if rate := _ASKED_RATE.search(question):
-        return re.search(rf"{_RATE}|\ban? {rate[1]}\b", text, re.IGNORECASE) is None
-    return False
+    if asked := _ASKED_UNIT.search(question):
+        unit = asked["unit"].lower()
+        found = rf"\d\s*-?{unit}\b|\b(?:{_UNITS[unit]})\b"
+        found += f"|{_SIGNS[unit]}" if unit in _SIGNS else ""
+    elif asked := _ASKED_RATE.search(question):
+        thing = asked["thing"].lower()
+        found = rf"{_RATE}|\ban? {thing}\b|\b(?:{_ADVERBS.get(thing, f'{thing}ly')})\b"
+    else:
+        return False
+    return re.search(found, text, re.IGNORECASE) is None
+
+
+_PERSONAL = tuple(
+    lazy_regex(rf"\b(?:{words})\b", re.IGNORECASE)
+    for words in (
+        "birthday|birth|born|old|age|dob",
+        "earns?|salary|wages?|pay|pays|paid|rate",
+        "owns?|owner|owners|owned|proprietor",
+        "landlord|landlady|lessor|lets?|owner",
+        "allergic|allergy|allergies",
+        "married|husband|wife|spouse",
+    )
+)
+"""What is asked of a person or a place: a row answers that has a word for it."""
+
+
+def lacks_attribute(text: str, question: str, *, is_row: bool) -> bool:
+    """Return whether a question asks for something personal, and a row of a table is of others.
+
+    A row of a person's holidays has dates, but not the birthday.
+    """
+    asked = [each for each in _PERSONAL if is_row and each.search(question)]
+    return bool(asked) and not any(each.search(text) for each in asked)
+
+
+_COUNTED = lazy_regex(r"\bhow many (?!times\b|percent)([^\W\d_]+)", re.IGNORECASE)
+_NOT_COUNTED = lazy_regex(
+    r"(?<!\w)v?\d+(?:\.\d+){2,}|[€$£¥]\s?\d[\d.,]*k?|\d[\d.,]*\s?(?:%|percent\b|°|[€$£¥]"
+    r"|(?:bytes?|[kmg]b|k?g|mg|[kcm]m|m|ml|l|litres?|volts?|amps?|watts?|k?wh?|hz|euros?|pounds?"
+    r"|dollars?|quid|[ap]\.?m)\b)|\b\d\d?[:.]\d\d\b|\b\d{4}-\d\d-\d\d\b",
+    re.IGNORECASE,
+)
+"""Versions, money, measures and times, which count no things."""
+
+
+def lacks_count(sentence: str, question: str) -> bool:
+    """Return whether a question asks how many there are, and a sentence only measures something.
+
+    "How many units failed?" is not answered by "2.2.0 is over 262,140 bytes".
+    """
+    counted = _COUNTED.search(question)
+    if counted is None or _NOT_COUNTED.search(f"1 {counted[1]}"):
+        return False
+    others = _NOT_COUNTED.sub(" ", sentence)
+    return others != sentence and not has_amount(others)
+
+
+_DENIES = lazy_regex(
+    r"\b(?:not|never|\w+n['’]t)\b[^.;:,]*\bany ?(?:more|longer)\b|\bno longer\b", re.IGNORECASE
+)
+_SAYS_INSTEAD = lazy_regex(
+    r"\b(?:now|but|instead|rather|since|because|as|so|from|until|it['’]?s|they['’]?re)\b|[;:–—]",
+    re.IGNORECASE,
+)
+_ASKS_WHETHER = lazy_regex(
+    r"\W*(?:did|do|does|was|were|is|are|has|have|had|can|could|will|would|why)\b", re.IGNORECASE
+)
+
+
+def only_denies(sentence: str, question: str) -> bool:
+    """Return whether a sentence says what is no longer so, and not what is instead."""
+    return (
+        _DENIES.search(sentence) is not None
+        and _SAYS_INSTEAD.search(sentence) is None
+        and _ASKS_WHETHER.match(question) is None
+        and _DENIES.search(question) is None
+    )
 
 
 _ASKS_WHERE_SOMEBODY_LIVES = lazy_regex(
@@ -522,6 +628,11 @@ def is_of_stated_day(hit: Hit) -> bool:
     day = hit.created_at.date()
     places = (hit.heading, hit.title, source_name(hit.source))
     return any(span.day == day for place in places for span in date_spans(place))
+
+
+def is_time_word(word: str) -> bool:
+    """Return whether a word is the name of a month or of a day of the week."""
+    return re.fullmatch(f"{_MONTHS}|{_WEEKDAYS}", word, re.IGNORECASE) is not None
 
 
 def has_date(sentence: str) -> bool:

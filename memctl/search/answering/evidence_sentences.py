@@ -39,10 +39,13 @@ from memctl.search.answering.evidence_parts import (
     is_of_stated_day,
     is_question,
     is_table_row,
+    lacks_attribute,
+    lacks_count,
     lacks_difference,
     lacks_measure,
     lacks_time,
     older_versions,
+    only_denies,
     quotable_parts,
     split_parts,
     stated_values,
@@ -52,6 +55,7 @@ from memctl.search.answering.search_outcome import MAX_HITS_READ, SearchOutcome
 from memctl.search.query.question import Question, Slot, question_language
 from memctl.search.query.subject_questions import (
     CONTINUES,
+    lacks_full_name,
     names_another,
     names_opposite,
     numbered_things,
@@ -222,10 +226,14 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 lacks_what_is_asked=misses_name
                 or is_of_another_option
                 or (wants_amount and not has_amount(draft.part.text))
+                or lacks_count(draft.part.text, question)
+                or only_denies(draft.part.text, question)
                 or lacks_difference(draft.part.text, question)
-                or lacks_measure(f"{draft.before}\n{draft.quoted_text}", question)
+                or lacks_measure(draft.text_with_heads, question)
                 or is_contact_without_address(draft.quoted_text, question)
                 or lacks_time(draft.quoted_text, draft.hit, question)
+                or lacks_full_name(question, draft.text_with_context)
+                or lacks_attribute(draft.text_with_context, question, is_row=draft.is_row)
                 or _is_of_other_time(draft, outcome.question)
                 or (
                     wants_reason
@@ -389,6 +397,23 @@ class CandidateSentence(Struct, frozen=True):
     def quoted_text(self) -> str:
         """What is quoted."""
         return self.hit.text[slice(*self.quote)]
+
+    @property
+    def is_row(self) -> bool:
+        """Whether it is a row of a table."""
+        return is_table_row(self.part.text)
+
+    @property
+    def text_with_heads(self) -> str:
+        """The sentence below its keys; a row of a drawn table below the names of its columns."""
+        heads = column_heads(self.parts, self.place) if self.is_row else ""
+        return f"{heads}\n{self.part.text_with_path}"
+
+    @property
+    def text_with_context(self) -> str:
+        """What is quoted, below its titles and what stands before it."""
+        titles = f"{self.hit.title}\n{self.hit.heading}"
+        return f"{titles}\n{self.before}\n{self.text_with_heads}\n{self.quoted_text}"
 
     @property
     def overlap(self) -> float:

@@ -36,8 +36,11 @@ from memctl.search.answering.evidence_parts import (
     is_of_stated_day,
     is_said,
     is_table_row,
+    is_time_word,
     speech_start,
     stated_values,
+    turn_speech_start,
+    words_of_turn_start,
 )
 from memctl.search.answering.evidence_sentences import (
     EvidenceSentence,
@@ -123,6 +126,7 @@ _SUBJECT_QUESTION = lazy_regex(
 """Matches questions that ask for everything known about a person or thing."""
 _MIN_SUBJECT_SENTENCES, _MAX_SUBJECT_SENTENCES, _MAX_SUBJECT_WORDS = 2, 6, 4
 """Number of sentences about a subject, and of words in its name."""
+_WORD_WITHIN = lazy_regex(r"(?<=[\w,;:)] )[^\W\d_]{3,}")
 _DUPLICATE_OVERLAP = 0.7
 """Jaccard similarity from which two sentences say the same."""
 _SAME_SUBJECT_OVERLAP = 0.45
@@ -310,7 +314,8 @@ def _with_items(item: EvidenceSentence) -> EvidenceSentence:
 def _without_lead(item: EvidenceSentence) -> EvidenceSentence:
     """Return a sentence without who says it, and without what only asks for it to be kept."""
     start, end = item.quote
-    start += speech_start(item.quoted_text)
+    begins_turn = start == words_of_turn_start(item.hit) > 0
+    start += (turn_speech_start if begins_turn else speech_start)(item.quoted_text)
     if item.hit.type == "turn":
         start += asking_length(item.hit.text[start:end])
     return replace(item, quote=(start, end))
@@ -395,6 +400,7 @@ def _current_and_former(
         for item in sentences
         if item is not best
         and may_count(item)
+        and (looks_back or not _is_of_another_thing(outcome, best, item))
         and (
             _has_different_value(outcome, best, item)
             or ((looks_back or not unsure) and _has_different_state(outcome, best, item))
@@ -406,6 +412,41 @@ def _current_and_former(
         return []
     order = sorted((best, *others), key=lambda item: item.hit.created_at, reverse=not wants_oldest)
     return [order[0], order[1] if order[0] is best else best]
+
+
+def _is_of_another_thing(
+    outcome: SearchOutcome, best: EvidenceSentence, item: EvidenceSentence
+) -> bool:
+    """Return whether a sentence lacks a name of the question that the best one has.
+
+    Its own text then has another name, or the best one's document is about the thing of that name
+    and the other document isn't.
+    """
+    languages = outcome.languages
+    of_best, of_item = (
+        frozenset(query_terms(f"{each.hit.title}\n{each.hit.heading}", languages))
+        for each in (best, item)
+    )
+    named, named_in_item, named_in_title = (
+        frozenset(query_terms(_names_within(text), languages))
+        for text in (best.text, item.text, f"{best.hit.title} {best.hit.heading}")
+    )
+    is_elsewhere = best.hit.document != item.hit.document
+    for slot in outcome.question.slots:
+        if not (item.terms.isdisjoint(slot) and of_item.isdisjoint(slot)):
+            continue
+        if not named.isdisjoint(slot):
+            return not named_in_item <= best.terms | of_best
+        is_name = slot in outcome.question.names or not named_in_title.isdisjoint(slot)
+        if is_elsewhere and is_name and not of_best.isdisjoint(slot):
+            return True
+    return False
+
+
+def _names_within(text: str) -> str:
+    """Return the capitalised words of a text but the first of sentences, months and days."""
+    words = _WORD_WITHIN.findall(text)
+    return " ".join(w for w in words if w[0].isupper() and not is_time_word(w))
 
 
 def _has_different_value(

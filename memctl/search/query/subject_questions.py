@@ -167,6 +167,13 @@ def names_another(question: str, text: str) -> bool:
     return any(_has_other_bearer(_words(text), name) for name in _full_names(question))
 
 
+def lacks_full_name(question: str, text: str) -> bool:
+    """Return whether a question has a full name of which a text has no part."""
+    names = _full_names(question)
+    words = {plain_form(word) for word, _, _ in _words(text)} if names else set[str]()
+    return any(words.isdisjoint(name) for name in names)
+
+
 def _words(text: str) -> list[tuple[str, int, int]]:
     """Return the words of a text, without the ending of a genitive, and where they stand."""
     return [
