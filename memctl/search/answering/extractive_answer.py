@@ -189,12 +189,17 @@ def special_answer(outcome: SearchOutcome) -> Answer | None:
 
     Returns None for other questions, which sentences answer.
     """
-    return (
-        total_answer(outcome)
-        or unpaid_answer(outcome)
-        or period_answer(outcome)
-        or list_answer(outcome)
-    )
+    for each in (outcome, *_by_other_names(outcome)):
+        if found := total_answer(each) or unpaid_answer(each):
+            return found
+    return period_answer(outcome) or list_answer(outcome)
+
+
+def _by_other_names(outcome: SearchOutcome) -> Iterator[SearchOutcome]:
+    """Yield the same hits asked by the other names of whom the question names."""
+    for name in outcome.asked.other_names:
+        asked = replace(outcome.asked, text=name.instead(outcome.asked.text))
+        yield replace(outcome, asked=asked)
 
 
 def _min_confidence(question: str, best: EvidenceSentence) -> float:
