@@ -1147,7 +1147,7 @@ def test_somebody_is_found_by_what_a_memory_says_that_he_is_called(
 ) -> None:
     put_driver(shelf, memory_of, said, "Marek Bereza")
     answer = ask(shelf.searcher(), "What is Beans' rate per mile now?")
-    assert f"{RATE} [1]" in answer.text
+    assert f"Tomasz Bereza (Beans): {RATE} [1]" in answer.text
     assert answer.citations[0].quote.endswith(RATE)
 
 

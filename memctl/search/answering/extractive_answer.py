@@ -50,7 +50,7 @@ from memctl.search.answering.list_answer import list_answer
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.answering.table_totals import total_answer, unpaid_answer
-from memctl.search.query.question import TimeExpression
+from memctl.search.query.question import Question, TimeExpression
 from memctl.understanding.relation_extraction import post_holders
 from memctl.understanding.triggers import asking_length
 
@@ -181,7 +181,17 @@ def extract_answer(
     if is_list and not states and (whole := _with_items(ordered[0])) is not ordered[0]:
         ordered = [whole]
     text = _render_states(ordered) if states else _render_sentences(ordered, outcome.asked.text)
+    text = _with_asked_names(text, outcome.asked)
     return _answer(ordered, text, confidence, unsure=unsure)
+
+
+def _with_asked_names(text: str, asked: Question) -> str:
+    """Return an answer that says of speakers by which name they are asked for."""
+    for each in asked.other_names:
+        speaker = rf"(?:^|(?<=\] )){re.escape(each.name)}(?=: )"
+        both = f"{each.name} ({each.asked})"
+        text = re.sub(speaker, both.replace("\\", r"\\"), text)
+    return text
 
 
 def special_answer(outcome: SearchOutcome) -> Answer | None:
