@@ -1106,6 +1106,24 @@ def test_the_closest_is_told_however_unlikely_it_is_to_answer(
         assert ask(shelf.searcher(), question).text
 
 
+def test_who_speaks_of_himself_is_named_in_a_further_sentence_of_a_turn(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    turn = {"type": "turn", "session_id": "s", "speaker": "Dora Finn"}
+    shelf.put(
+        [
+            memory_of("who", "Dora Finn: yes. My dentist is Dr Quill.", turn=1, **turn),
+            memory_of("when", "Dora Finn: ok. The dentist in Elm Road opens at 8.", turn=2, **turn),
+            *(memory_of(each, text) for each, text in ROASTERY.items()),
+        ]
+    )
+    assert ask(shelf.searcher(), "Who is my dentist?").text.startswith(
+        "Dora Finn: My dentist is Dr Quill. [1]"
+    )
+    opens = ask(shelf.searcher(), "When does the dentist in Elm Road open?")
+    assert opens.text.startswith("The dentist in Elm Road opens at 8. [1]")
+
+
 # --- other names ---------------------------------------------------------------------------------
 
 RATE = "I put my rate up from September, 62p a mile."

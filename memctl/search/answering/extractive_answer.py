@@ -36,6 +36,7 @@ from memctl.search.answering.evidence_parts import (
     is_of_stated_day,
     is_said,
     is_table_row,
+    speaker_of_himself,
     speech_start,
     stated_values,
 )
@@ -607,6 +608,8 @@ def _numbered_sentence(item: EvidenceSentence, number: int) -> str:
     words = plain_quote(item.quoted_text)
     words = f"No longer so: {words}" if item.has_ended else words
     path = f"{item.path}{PATH_SEPARATOR}" if item.path else ""
+    if item.hit.type == "turn" and (speaker := speaker_of_himself(item.hit.text, words)):
+        path = f"{speaker}: "
     return f"{path}{words} [{number}]"
 
 
