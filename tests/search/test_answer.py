@@ -1193,6 +1193,16 @@ def test_a_name_that_may_mean_others_is_not_followed(
     assert not shelf.searcher().search("What is Beans' rate per mile now?").asked.other_names
 
 
+def test_a_word_of_both_names_of_somebody_is_looked_for_alone(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    put_driver(shelf, memory_of, "Nickname of Callum Brody: Callum B", "Callum Brody")
+    searcher = shelf.searcher()
+    assert not searcher.search("What is the day rate of Callum?").asked.other_names
+    [name] = searcher.search("What is the day rate of Callum B?").asked.other_names
+    assert name.name == "Callum Brody"
+
+
 def test_a_thing_is_not_taken_for_somebody_who_is_called_like_it(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:

@@ -231,7 +231,8 @@ def _other_names(
     if nick and not whole:
         yield _other_name(question, nick, full, own or [full], languages)
     for places in [whole] if whole else [_places(words, _words(word)) for word in own]:
-        if places and not nick and not is_common_word(also):
+        is_in_both = set(_words(also)).issuperset(words[at] for at in places)  # "Callum B"
+        if places and not nick and not is_in_both and not is_common_word(also):
             yield _other_name(question, places, also, [also], languages)
 
 
