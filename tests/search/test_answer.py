@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from memctl.records import Answer, Memory
+from memctl.ids import entity_id
+from memctl.records import Answer, Entity, Memory
+from memctl.schema.arrow_tables import entities_table
 from memctl.search.answering.evidence_parts import (
     asks_for_amount,
     asks_why,
@@ -35,7 +37,7 @@ from memctl.search.answering.extractive_answer import (
 )
 from memctl.search.searcher import Searcher
 
-from .conftest import ROASTERY, MemoryOf, Shelf
+from .conftest import ROASTERY, WRITTEN, MemoryOf, Shelf
 
 JANUARY = datetime(2026, 1, 10, tzinfo=UTC)
 MARCH = datetime(2026, 3, 24, tzinfo=UTC)
@@ -1219,3 +1221,124 @@ def test_the_closest_is_told_however_unlikely_it_is_to_answer(
     shelf.put([memory_of("x", "Minutes of the harbour board. " * 3)])
     for question in ("Minutes of the harbour board", "harbour board minutes", "board"):
         assert ask(shelf.searcher(), question).text
+
+
+def test_who_speaks_of_himself_is_named_in_a_further_sentence_of_a_turn(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    turn = {"type": "turn", "session_id": "s", "speaker": "Dora Finn"}
+    shelf.put(
+        [
+            memory_of("who", "Dora Finn: yes. My dentist is Dr Quill.", turn=1, **turn),
+            memory_of("when", "Dora Finn: ok. The dentist in Elm Road opens at 8.", turn=2, **turn),
+            *(memory_of(each, text) for each, text in ROASTERY.items()),
+        ]
+    )
+    assert ask(shelf.searcher(), "Who is my dentist?").text.startswith(
+        "Dora Finn: My dentist is Dr Quill. [1]"
+    )
+    opens = ask(shelf.searcher(), "When does the dentist in Elm Road open?")
+    assert opens.text.startswith("The dentist in Elm Road opens at 8. [1]")
+
+
+# --- other names ---------------------------------------------------------------------------------
+
+RATE = "I put my rate up from September, 62p a mile."
+
+
+def put_driver(shelf: Shelf, memory_of: MemoryOf, said: str, *people: str) -> None:
+    """Put a driver's turn, a memory that says what he is called too, and people who are known."""
+    turn = {"type": "turn", "session_id": "s", "speaker": "Tomasz Bereza"}
+    shelf.put(
+        [
+            memory_of("card", said, title="Tomasz Bereza"),
+            memory_of("rate", f"Tomasz Bereza: {RATE}", turn=1, **turn),
+            memory_of("reply", "Orla Vaillant: Fine Beans", turn=2, **turn),
+            memory_of("shop", "Shopping: 2 tins of beans at 62p, oats, rice."),
+            memory_of("other", "Tomasz Wilk: I charge 40p a mile for the van.", type="turn",
+                      session_id="t", turn=1, speaker="Tomasz Wilk"),
+            *(memory_of(each, text) for each, text in ROASTERY.items()),
+        ]
+    )  # fmt: skip
+    entities = [
+        Entity(entity_id(name, "person"), name, "person", (), 1, WRITTEN, WRITTEN)
+        for name in ("Tomasz Bereza", "Tomasz Wilk", *people)
+    ]
+    with shelf.stores["kb"].write() as transaction:
+        transaction.append("entities", entities_table(entities))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Tomasz Bereza\nNickname of Tomasz Bereza: Beans\nPhone number of Tomasz Bereza: 07700",
+        "Drivers:\n- **Tomasz Bereza** – night driver, white van. The lads call him Beans.",
+        "Our driver Tomasz Bereza (also known as Beans) lives next door.",
+        "Tomasz Bereza's nickname is Beans.",
+    ],
+)
+def test_somebody_is_found_by_what_a_memory_says_that_he_is_called(
+    shelf: Shelf, memory_of: MemoryOf, said: str
+) -> None:
+    put_driver(shelf, memory_of, said, "Marek Bereza")
+    answer = ask(shelf.searcher(), "What is Beans' rate per mile now?")
+    assert f"Tomasz Bereza (Beans): {RATE} [1]" in answer.text
+    assert answer.citations[0].quote.endswith(RATE)
+
+
+def test_a_nickname_is_found_by_the_name_of_its_bearer(shelf: Shelf, memory_of: MemoryOf) -> None:
+    put_driver(shelf, memory_of, "Nickname of Tomasz Bereza: Beans")
+    shelf.put([memory_of("off", "Beans is off from 26 October, Marek drives instead.")])
+    for question in ("When is Tomasz Bereza off?", "When is Bereza off?"):
+        assert ask(shelf.searcher(), question).text.startswith("Beans is off from 26 October")
+    tomasz = shelf.searcher().search("When is Tomasz off?")
+    assert not tomasz.asked.other_names  # two people are called that
+
+
+@pytest.mark.parametrize(
+    ("said", "people"),
+    [
+        ("Nickname of Tomasz Bereza: Beans\nNickname of Ann Lee: Beans", ()),
+        ("Nickname of Tomasz Bereza: Beans", ("Beans Oyelaran",)),
+        ("Tomasz Bereza says: everyone calls him on Friday.", ()),
+    ],
+)
+def test_a_name_that_may_mean_others_is_not_followed(
+    shelf: Shelf, memory_of: MemoryOf, said: str, people: tuple[str, ...]
+) -> None:
+    put_driver(shelf, memory_of, said, *people)
+    assert not shelf.searcher().search("What is Beans' rate per mile now?").asked.other_names
+
+
+def test_a_word_of_both_names_of_somebody_is_looked_for_alone(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    put_driver(shelf, memory_of, "Nickname of Callum Brody: Callum B", "Callum Brody")
+    searcher = shelf.searcher()
+    assert not searcher.search("What is the day rate of Callum?").asked.other_names
+    [name] = searcher.search("What is the day rate of Callum B?").asked.other_names
+    assert name.name == "Callum Brody"
+
+
+def test_a_thing_is_not_taken_for_somebody_who_is_called_like_it(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    put_driver(shelf, memory_of, "Nickname of Tomasz Bereza: Beans")
+    outcome = shelf.searcher().search("What does Tomasz Bereza charge per mile?")
+    assert "bean" in outcome.terms_in("Orla Vaillant: Fine Beans")
+    assert "bean" not in outcome.terms_in(ROASTERY["coffee"])
+
+
+def test_the_total_of_somebodys_rows_is_found_by_a_nickname(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    put_driver(shelf, memory_of, "Nickname of Tomasz Bereza: Beans")
+    rows = "\n".join(
+        f"Month: {month} 2026; Driver: {driver}; Miles: {miles}"
+        for month, driver, miles in (
+            ("Jul", "Tomasz Bereza", 1310), ("Aug", "Tomasz Bereza", 980), ("Aug", "Ann Lee", 75)
+        )
+    )  # fmt: skip
+    shelf.put([memory_of("miles", rows, title="Mileage")])
+    answer = ask(shelf.searcher(), "How many miles did Beans drive in total?")
+    assert answer.text.startswith("2,290 in total")

@@ -15,6 +15,7 @@ from memctl.language.sentence_splitting import has_empty_line, split_sentences
 from memctl.language.word_lists import all_languages, any_of, load_language, month_numbers
 from memctl.patterns import lazy_regex
 from memctl.records import Hit, source_name
+from memctl.understanding.text_outline import ROLES, speaker_of
 
 PATH_SEPARATOR = " > "
 """Between the keys above a value of structured data, and the value."""
@@ -247,6 +248,19 @@ def turn_speech_start(turn: str) -> int:
     if label is None or label.end() == len(turn) or _FIRST_PERSON.search(turn, label.end()):
         return 0
     return label.end()
+
+
+def speaker_of_himself(turn: str, sentence: str) -> str:
+    """Return who says a further sentence of a turn, where it speaks of him; "" for any other.
+
+    "my dentist is Dr Quill" would be read as the dentist of whoever asks.
+    """
+    said_at = _TIME_BEFORE_SPEAKER.match(turn)
+    speaker = speaker_of(turn[said_at.end() :] if said_at else turn) or ""
+    if speaker.casefold() in ROLES or speaker in sentence:
+        return ""
+    ways_to_write = sentence, sentence[:1].lower() + sentence[1:]  # "My dentist"
+    return speaker if any(map(_FIRST_PERSON.search, ways_to_write)) else ""
 
 
 def _are_entries(text: str) -> bool:

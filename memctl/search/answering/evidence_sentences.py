@@ -210,7 +210,8 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
         ],
     )
     in_english = _label_odds(question, drafts, outcome.languages)
-    odds = [max(float(odd), other) for odd, other in zip(as_asked, in_english, strict=True)]
+    by_name = _other_name_odds(outcome.question, drafts)
+    odds = [max(each) for each in zip(map(float, as_asked), in_english, by_name, strict=True)]
     found = [
         EvidenceSentence(
             draft.hit,
@@ -266,6 +267,22 @@ def _label_odds(
     texts = [(drafts[at].before, drafts[at].part.text_with_path) for at in places]
     for at, odd in zip(places, load_task_encoder().score_answers(labelled, texts), strict=True):
         found[at] = float(odd)
+    return found
+
+
+def _other_name_odds(question: Question, drafts: Sequence[CandidateSentence]) -> list[float]:
+    """Return the log odds of sentences that have another name of whom the question names.
+
+    It is asked by that name then.  Those of other sentences are the lowest that there are.
+    """
+    found = [-math.inf] * len(drafts)
+    for name in question.other_names:
+        asked = name.instead(question.text)
+        places = [at for at, draft in enumerate(drafts) if name.is_in(draft.quoted_text)]
+        texts = [(drafts[at].before, drafts[at].part.text_with_path) for at in places]
+        scores = load_task_encoder().score_answers(asked, texts) if texts else ()
+        for at, odd in zip(places, scores, strict=True):
+            found[at] = max(found[at], float(odd))
     return found
 
 
@@ -507,7 +524,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
         _terms(hit, part, outcome) | days for part, days in zip(parts, days_of, strict=True)
     ]
     dates = hit_dates(hit) if asks_for_day else frozenset[str]()
-    above = frozenset(query_terms(f"{hit.title}\n{hit.heading}", outcome.languages))
+    above = outcome.terms_in(f"{hit.title}\n{hit.heading}")
     cosine = _cosines(parts, outcome)
     subject = subject_question(outcome.asked.text)
     for place in quotable_parts(parts):
@@ -519,7 +536,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
         heads = column_heads(parts, place) if is_row else ""
         before = heads or (parts[place - 1].text_with_path if place else said_before)
         further = parts[place - 2].text if place > 1 and not (is_row or part.path) else ""
-        near_by = frozenset(query_terms(heads if is_row else before, outcome.languages))
+        near_by = outcome.terms_in(heads if is_row else before)
         context = above | near_by if is_row else above | near_by | dates
         needs_before = not is_row and _DIGIT.search(part.text) is None
         near_terms = terms_of[place] | context
@@ -623,7 +640,7 @@ def _is_of_another(text: str, found: frozenset[str], question: Question, *, is_r
     measures = _MEASUREMENT.search(question.text) is not None
     things = () if measures else numbered_things(question.text)
     are_in = {thing: thing.is_in(text) for thing in things}
-    if False in are_in.values() or names_another(question.text, text):
+    if False in are_in.values() or _names_another(question, text):
         return True
     if names_opposite(question.text, text):
         return True
@@ -647,6 +664,13 @@ def _is_of_another(text: str, found: frozenset[str], question: Question, *, is_r
     return not all(
         any(number == each or each.startswith(f"{number}.") for each in (*there, *years))
         for number in numbers
+    )
+
+
+def _names_another(question: Question, text: str) -> bool:
+    """Return whether a text names another one than the question does, by any name."""
+    return names_another(question.text, text) and not any(
+        each.is_in(text) for each in question.other_names
     )
 
 
@@ -681,8 +705,7 @@ def _cosines(parts: Sequence[Part], outcome: SearchOutcome) -> list[float]:
 
 def _terms(hit: Hit, part: Part, outcome: SearchOutcome) -> frozenset[str]:
     """Return the terms of a sentence and of the periods that it belongs to."""
-    found = frozenset(query_terms(part.text_with_path, outcome.languages))
-    return found | matching_times(outcome.question, hit)
+    return outcome.terms_in(part.text_with_path) | matching_times(outcome.question, hit)
 
 
 def _coverage(found: frozenset[str], outcome: SearchOutcome) -> float:

@@ -37,6 +37,7 @@ from memctl.search.answering.evidence_parts import (
     is_said,
     is_table_row,
     is_time_word,
+    speaker_of_himself,
     speech_start,
     stated_values,
     turn_speech_start,
@@ -53,7 +54,7 @@ from memctl.search.answering.list_answer import list_answer
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.answering.table_totals import total_answer, unpaid_answer
-from memctl.search.query.question import TimeExpression
+from memctl.search.query.question import Question, TimeExpression
 from memctl.understanding.relation_extraction import post_holders
 from memctl.understanding.triggers import asking_length
 
@@ -185,7 +186,17 @@ def extract_answer(
     if is_list and not states and (whole := _with_items(ordered[0])) is not ordered[0]:
         ordered = [whole]
     text = _render_states(ordered) if states else _render_sentences(ordered, outcome.asked.text)
+    text = _with_asked_names(text, outcome.asked)
     return _answer(ordered, text, confidence, unsure=unsure)
+
+
+def _with_asked_names(text: str, asked: Question) -> str:
+    """Return an answer that says of speakers by which name they are asked for."""
+    for each in asked.other_names:
+        speaker = rf"(?:^|(?<=\] )){re.escape(each.name)}(?=: )"
+        both = f"{each.name} ({each.asked})"
+        text = re.sub(speaker, both.replace("\\", r"\\"), text)
+    return text
 
 
 def special_answer(outcome: SearchOutcome) -> Answer | None:
@@ -193,12 +204,17 @@ def special_answer(outcome: SearchOutcome) -> Answer | None:
 
     Returns None for other questions, which sentences answer.
     """
-    return (
-        total_answer(outcome)
-        or unpaid_answer(outcome)
-        or period_answer(outcome)
-        or list_answer(outcome)
-    )
+    for each in (outcome, *_by_other_names(outcome)):
+        if found := total_answer(each) or unpaid_answer(each):
+            return found
+    return period_answer(outcome) or list_answer(outcome)
+
+
+def _by_other_names(outcome: SearchOutcome) -> Iterator[SearchOutcome]:
+    """Yield the same hits asked by the other names of whom the question names."""
+    for name in outcome.asked.other_names:
+        asked = replace(outcome.asked, text=name.instead(outcome.asked.text))
+        yield replace(outcome, asked=asked)
 
 
 def _min_confidence(question: str, best: EvidenceSentence) -> float:
@@ -633,6 +649,8 @@ def _numbered_sentence(item: EvidenceSentence, number: int) -> str:
     words = plain_quote(item.quoted_text)
     words = f"No longer so: {words}" if item.has_ended else words
     path = f"{item.path}{PATH_SEPARATOR}" if item.path else ""
+    if item.hit.type == "turn" and (speaker := speaker_of_himself(item.hit.text, words)):
+        path = f"{speaker}: "
     return f"{path}{words} [{number}]"
 
 

@@ -205,6 +205,16 @@ class SearchOutcome(Struct, frozen=True, dict=True):
         """The candidates that became the hits, with the terms that their texts imply."""
         return self._add_implied_terms(self.candidates, self.hits)
 
+    def terms_in(self, text: str) -> frozenset[str]:
+        """Return the terms of a text, those of other names only where it has these."""
+        found = frozenset(query_terms(text, self.languages))
+        return self._with_other_names(found, text) if self.asked.other_names else found
+
+    def _with_other_names(self, terms: frozenset[str], text: str) -> frozenset[str]:
+        names = self.asked.other_names
+        named = {term for each in names if each.is_in(text) for term in each.terms}
+        return terms.difference(term for each in names for term in each.terms) | named
+
     def _add_implied_terms(
         self, found: Sequence[Candidate], hits: Sequence[Hit]
     ) -> list[Candidate]:

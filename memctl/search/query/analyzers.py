@@ -1,7 +1,8 @@
 """Query analysis: an ordered list of analyzers, each of which may refine the question.
 
 To add an analyzer, write a function from an ``Analysis`` to an ``Analysis`` and add it to
-``ANALYZERS``.  Analyzers know how common terms are, but never read which memories match.
+``ANALYZERS``.  Analyzers know how common terms are, and what memories say of words, but never
+which memories match.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from memctl.search.query.search_syntax import (
     iter_patterns,
     resolve_patterns,
 )
+from memctl.search.query.synonyms import find_other_names
 from memctl.search.query.time_expressions import (
     Count,
     explain_times,
@@ -103,6 +105,7 @@ class Analysis(Struct, frozen=True):
         """Return how the question was understood, for ``--explain``."""
         expanded = {str(pattern): list(terms) for pattern, terms in self.expansions.items()}
         statistics, question = self.statistics, self.question
+        names = {each.name: each.asked for each in question.other_names}
         return {
             "languages": list(self.languages),
             "terms": {term: round(statistics.idf(term), 3) for term in question.terms},
@@ -111,6 +114,7 @@ class Analysis(Struct, frozen=True):
             **explain_times(question),
             **({"required": describe_node(self.required)} if self.required else {}),
             **({"expanded": expanded} if expanded else {}),
+            **({"other_names": names} if names else {}),
         }
 
 
@@ -502,6 +506,26 @@ def _version_slot(version: str, statistics: TermStatistics) -> Slot:
     return tuple(dict.fromkeys([version, f"v{version}", *known]))
 
 
+# --- what people are called too ------------------------------------------------------------------
+
+
+def follow_other_names(analysis: Analysis) -> Analysis:
+    """Find "Tomasz Bereza" by "Beans" where a memory says that this is what he is called."""
+    question, languages = analysis.question, analysis.languages
+    names = find_other_names(question, analysis.sources, analysis.where, languages)
+    if not names:
+        return analysis
+    word_slots = list(question.word_slots)
+    for each in names:
+        for at in each.places:
+            word_slots[at] = tuple(
+                tuple(dict.fromkeys((*slot, *each.terms))) for slot in word_slots[at]
+            )
+    return replace(
+        analysis, question=replace(question, word_slots=tuple(word_slots), other_names=names)
+    )
+
+
 # --- dates and periods ---------------------------------------------------------------------------
 
 
@@ -534,6 +558,7 @@ ANALYZERS: Sequence[Analyzer] = (
     shorten,
     find_versions,
     mark_embedded,
+    follow_other_names,
     find_dates,
     find_times,
 )

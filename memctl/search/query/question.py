@@ -76,6 +76,33 @@ class TimeExpression(Struct, frozen=True):
         return float(0.5 ** (distance / max(_HALVED_AFTER_DAYS, _HALVED_AFTER_SHARE * length)))
 
 
+class OtherName(Struct, frozen=True):
+    """What somebody is called whom a question calls by another name."""
+
+    asked: str
+    """What the question says."""
+    places: tuple[int, ...]
+    """Which of the question's words that are."""
+    name: str
+    written: tuple[str, ...]
+    """What means nobody else: the name, or single words of it."""
+    terms: tuple[str, ...]
+    """Of what is written, in each language, those that the question does not have; of several words
+    with a space between them."""
+
+    def is_in(self, text: str) -> bool:
+        """Return whether a text has it; a single word has to be written with the same letters."""
+        return any(
+            re.search(rf"(?<!\w){re.escape(each)}(?!\w)", text, re.IGNORECASE * (" " in each))
+            for each in self.written
+        )
+
+    def instead(self, question: str) -> str:
+        """Return the question with this name in the place of the one that it has."""
+        asked = rf"(?<!\w){re.escape(self.asked)}(?P<owned>['’]s?)?(?!\w)"
+        return re.sub(asked, lambda found: self.name + ("'s" if found["owned"] else ""), question)
+
+
 class Question(Struct, frozen=True, dict=True):
     """A question, analyzed; the properties derived from its words are computed once."""
 
@@ -95,6 +122,8 @@ class Question(Struct, frozen=True, dict=True):
     """The same with those in which every memory was made, which tell none apart."""
     phrases: tuple[tuple[str, str], ...] = ()
     """Pairs of terms that count only as neighbours: spoken forms of its dates."""
+    other_names: tuple[OtherName, ...] = ()
+    """What those whom it names are called elsewhere; their terms are in the slots of the names."""
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:

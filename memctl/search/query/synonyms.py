@@ -1,8 +1,11 @@
-"""Synonyms: other words for words that no memory has, such as "choice" for "choose".
+"""Other words for those of a question: synonyms, and what the people that it names are called too.
+
+Synonyms are for words that no memory has, such as "choice" for "choose".
 
 They are sought among the words of the best hits alone, by the vectors of single words, so that a
 memory isn't passed over because it says the same with a noun.  A name is sought among the speakers
-there: "Muhammad" may spell himself "Muhhamed".
+there: "Muhammad" may spell himself "Muhhamed".  What else somebody is called memories have to state
+in so many words: "Nickname of Ann Lee: Dot".
 """
 
 from __future__ import annotations
@@ -10,16 +13,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from functools import reduce
+from operator import or_
 
 import numpy as np
 from msgspec.structs import replace
 
-from memctl.language.term_analysis import query_terms
+from memctl.graph.entity_names import name_key, parse_person
+from memctl.language.term_analysis import WORD_PUNCTUATION, plain_form, query_terms, terms
+from memctl.language.word_lists import is_common_word
 from memctl.models.protocols import Embedder, WordEmbedder
 from memctl.models.vector_math import normalize_rows
 from memctl.records import Hit
-from memctl.search.query.question import Question, Slot
-from memctl.search.term_statistics import TermStatistics
+from memctl.search.query.question import OtherName, Question, Slot
+from memctl.search.term_statistics import Sources, TermStatistics
+from memctl.store.tables.filter_expressions import Expr, col
 from memctl.understanding.text_outline import speaker_of
 
 _MIN_COSINE = 0.48
@@ -90,7 +98,7 @@ def similar_words(
     words: Sequence[str], hits: Sequence[Hit], load_words: Callable[[], Embedder]
 ) -> list[list[str]]:
     """Return for each word those of the hits with nearly the same meaning; none where unknown."""
-    there = _words(hits) if words else []
+    there = _words_in(hits) if words else []
     if not there or not isinstance(embedder := load_words(), WordEmbedder):
         return [[] for _ in words]
     near = normalize_rows(embedder.embed(list(words))) @ normalize_rows(embedder.embed(there)).T
@@ -135,6 +143,167 @@ def _speaker_names(hits: Iterable[Hit], languages: Sequence[str]) -> dict[str, t
     return {word: tuple(query_terms(word, languages)) for word in sorted(words)}
 
 
-def _words(hits: Iterable[Hit]) -> list[str]:
+def _words_in(hits: Iterable[Hit]) -> list[str]:
     texts = (f"{hit.title}\n{hit.heading}\n{hit.text}" for hit in hits)
     return sorted({word for text in texts for word in _WORD.findall(text.lower())})
+
+
+# --- what people are called too ------------------------------------------------------------------
+
+_WORD_OF_NAME = r"[A-ZÀ-ÖØ-Þ](?:[\w'’-]*\w)?"
+_FULL_NAME = rf"(?<![\w-])(?P<full>{_WORD_OF_NAME}(?: {_WORD_OF_NAME}){{1,3}})"
+_ALSO = rf"[\"“'‘*_]*(?P<also>{_WORD_OF_NAME}(?: {_WORD_OF_NAME}){{0,2}})[\"”'’*_]*(?=[.,;:!?)]|$)"
+_STATED = (
+    r"^Nickname of (?P<full>[^\n:(]+?)(?: \([^)\n]*\))?: (?P<also>[^\n]+)$",
+    rf"{_FULL_NAME}['’]s nickname is {_ALSO}",
+    rf"{_FULL_NAME}[*_]*(?: is|,)? \(?(?:aka|a\.k\.a\.|also known as|nicknamed) {_ALSO}",
+    rf"^\W*{_FULL_NAME}[*_]*(?: [-–—] |: )[^\n]*\b(?i:everyone|everybody|they|we|people|friends"
+    rf"|mates|the [a-z]+)(?: all)? calls? (?:him|her|them) {_ALSO}",
+)
+_STATING = "nickname nicknamed aka known calls"
+_POSSESSIVE = re.compile(r"['’]s?$")
+_NICKNAMES = re.compile(r"\s*[,;]\s*")
+_MOST_NAMES = 8
+"""Words of a question that are looked up as names; of a pasted text the first."""
+_MOST_STATEMENTS = 30
+"""Memories read for what the people in a question are called too."""
+
+
+def find_other_names(
+    question: Question, sources: Sources, where: Expr | None, languages: Sequence[str]
+) -> tuple[OtherName, ...]:
+    """Return what those whom a question names are called too, as memories state it.
+
+    What may mean somebody else as well is left out: what two people are called, or what is also in
+    the name of another person.
+
+    Args:
+        question: The question.
+        sources: Snapshots by the name of their knowledge base.
+        where: The condition that holds for the memories searched.
+        languages: Those of the memories.
+    """
+    words = [_plain_word(word) for word in question.words]
+    named = _possible_names(question, words)[:_MOST_NAMES]
+    asked = {term for at in named for slot in question.word_slots[at] for term in slot}
+    if not asked:
+        return ()
+    wanted = (*sorted(asked), *query_terms(_STATING, ("en",)))
+    stated: dict[tuple[str, str], None] = {}
+    for source in sources.values():
+        rows = source.keyword(wanted, where, _MOST_STATEMENTS, ("text",))
+        for text in rows["text"].to_pylist():
+            stated |= dict.fromkeys(_stated_names(text))
+    bearers: dict[str, set[str]] = {}
+    for full, also in stated:
+        for name in (also, *full.split()):
+            bearers.setdefault(plain_form(name), set()).add(plain_form(full))
+    shared = {name for name, people in bearers.items() if len(people) > 1}
+    found: list[OtherName] = []
+    for full, also in stated:
+        if plain_form(also) not in shared:
+            found += _other_names(question, words, full, also, shared, sources, languages)
+    return tuple(found)
+
+
+def _other_names(
+    question: Question,
+    words: Sequence[str],
+    full: str,
+    also: str,
+    shared: Collection[str],
+    sources: Sources,
+    languages: Sequence[str],
+) -> Iterator[OtherName]:
+    """Yield the name that a question does not have of two that mean the same person."""
+    own_words = {plain_form(word) for word in full.split()}.difference(shared)
+    whole, nick = _places(words, _words(full)), _places(words, _words(also))
+    if not (whole or nick or own_words.intersection(words)):
+        return
+    shared = _words_of_others(full, also, sources).union(shared)
+    if shared.issuperset(_words(also)):
+        return
+    own = [
+        word
+        for word in full.split()
+        if plain_form(word) not in shared and len(word) > 1 and not is_common_word(word)
+    ]
+    if nick and not whole:
+        yield _other_name(question, nick, full, own or [full], languages)
+    for places in [whole] if whole else [_places(words, _words(word)) for word in own]:
+        is_in_both = set(_words(also)).issuperset(words[at] for at in places)  # "Callum B"
+        if places and not nick and not is_in_both and not is_common_word(also):
+            yield _other_name(question, places, also, [also], languages)
+
+
+def _other_name(
+    question: Question,
+    places: Sequence[int],
+    name: str,
+    written: Sequence[str],
+    languages: Sequence[str],
+) -> OtherName:
+    asked = " ".join(question.words[at] for at in places).strip(WORD_PUNCTUATION)
+    found = (" ".join(terms(each, code)) for each in written for code in languages)
+    return OtherName(
+        _POSSESSIVE.sub("", asked),
+        tuple(places),
+        name,
+        tuple(written),
+        tuple(dict.fromkeys(each for each in found if each and each not in question.terms)),
+    )
+
+
+def _words_of_others(full: str, also: str, sources: Sources) -> frozenset[str]:
+    """Return the words of two names of a person that another person's name has as well."""
+    own = {*_words(full), *_words(also)}
+    parts = [col("name").like_glob(f"*{word}*") for word in (*full.split(), *also.split())]
+    found: set[str] = set()
+    for source in sources.values():
+        rows = source.scan("entities", reduce(or_, parts), ("name", "type"))
+        for name, type_ in zip(rows["name"].to_pylist(), rows["type"].to_pylist(), strict=True):
+            person = parse_person(name_key(name, type_), type_)
+            if person and person.is_full and not own.issuperset(_words(name)):
+                found.update(own.intersection(_words(name)))
+    person = parse_person(name_key(full), "person")
+    return frozenset((*found, person.honorific) if person else found)
+
+
+def _places(words: Sequence[str], name: Sequence[str]) -> tuple[int, ...]:
+    """Return where a name stands in a question; nothing where it does not."""
+    starts = range(len(words) - len(name) + 1)
+    start = next((at for at in starts if list(words[at : at + len(name)]) == list(name)), None)
+    return () if start is None else tuple(range(start, start + len(name)))
+
+
+def _words(name: str) -> list[str]:
+    return [_plain_word(word) for word in name.split()]
+
+
+def _possible_names(question: Question, words: Sequence[str]) -> list[int]:
+    """Return the places of the words that may be names; of a question in small letters, of all."""
+    content = [
+        at
+        for at, word in enumerate(words)
+        if question.word_slots[at] and word[:1].isalpha() and not is_common_word(word)
+    ]
+    written = [at for at in content if question.words[at].lstrip(WORD_PUNCTUATION)[:1].isupper()]
+    return written or content
+
+
+def _plain_word(word: str) -> str:
+    return plain_form(_POSSESSIVE.sub("", word.strip(WORD_PUNCTUATION)))
+
+
+def _stated_names(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the full names that a text has with what each is called too."""
+    for form in _STATED:
+        for match in re.finditer(form, text, re.MULTILINE):
+            full = match["full"]
+            for also in _NICKNAMES.split(match["also"].strip()):
+                if _is_written_as_name(full) and _is_written_as_name(also):
+                    yield full, also
+
+
+def _is_written_as_name(name: str) -> bool:
+    return bool(name) and all(word[:1].isupper() for word in name.split())

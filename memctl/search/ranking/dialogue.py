@@ -149,7 +149,8 @@ def _named_speakers(question: Question, speakers: Sequence[str | None]) -> froze
         for word in _WORD.findall(speaker.lower()):
             if len(word) >= _SHORTEST_NAME:
                 names.setdefault(word, set()).add(speaker)
-    words = [*_possible_names(question), *_misspelt_names(question, names)]
+    others = (each.lower() for name in question.other_names for each in name.written)
+    words = [*_possible_names(question), *_misspelt_names(question, names), *others]
     found = {speaker for word in words for speaker in names.get(word, ())}
     return frozenset(found) if len(found) < len(everyone) else frozenset()
 
