@@ -233,7 +233,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 or lacks_measure(draft.text_with_heads, question)
                 or is_contact_without_address(draft.quoted_text, question)
                 or lacks_time(draft.quoted_text, draft.hit, question)
-                or lacks_full_name(question, draft.text_with_context)
+                or _lacks_full_name(outcome.question, draft.text_with_context)
                 or lacks_attribute(draft.text_with_context, question, is_row=draft.is_row)
                 or _is_of_other_time(draft, outcome.question)
                 or (
@@ -664,6 +664,13 @@ def _is_of_another(text: str, found: frozenset[str], question: Question, *, is_r
     return not all(
         any(number == each or each.startswith(f"{number}.") for each in (*there, *years))
         for number in numbers
+    )
+
+
+def _lacks_full_name(question: Question, text: str) -> bool:
+    """Return whether a text has no part of a full name of the question, nor another name."""
+    return lacks_full_name(question.text, text) and not any(
+        each.is_in(text) for each in question.other_names
     )
 
 
