@@ -457,7 +457,7 @@ class PostHolder(Struct, frozen=True):
 
 
 _NAME = (
-    r"(?-i:(?:(?:Dr|Mr|Mrs|Ms|Miss|Prof)\.? )?[A-ZÀ-ÖØ-Þ][\w'’-]*\w"
+    r"(?-i:(?<![\w'’-])(?:(?:Dr|Mr|Mrs|Ms|Miss|Prof)\.? )?[A-ZÀ-ÖØ-Þ][\w'’-]*\w"
     r"(?: (?:(?:van|de|von|der|den|di|da|le|la) )*[A-ZÀ-ÖØ-Þ][\w'’-]*\w){0,2})"
 )
 _POST_WORDS = (
@@ -475,21 +475,21 @@ _HOLDERS = tuple(
     lazy_regex(form, re.IGNORECASE)
     for form in (
         rf"^\W*(?P<new>new )?(?P<post>{_POST_WORDS}): (?P<name>{_NAME})(?=\s*(?:[.,;()]|$))",
-        rf"\b(?P<name>{_NAME}),? {_PAST_OR_NOW} (?P<now>now )?{_WHOSE} (?P<new>new )?"
+        rf"(?P<name>{_NAME}),? {_PAST_OR_NOW} (?P<now>now )?{_WHOSE} (?P<new>new )?"
         rf"(?P<post>{_POST_WORDS})",
         rf"(?:^\W*|[.;:,] (?:and )?)(?:{_WHOSE} )?(?P<new>new )?(?P<post>{_POST_WORDS}) "
         rf"{_PAST_OR_NOW} (?P<now>now )?"
         rf"(?P<name>{_NAME})",
-        rf"\b(?P<name>{_NAME}) {_TAKES_OVER}"
+        rf"(?P<name>{_NAME}) {_TAKES_OVER}"
         rf"(?: from (?P<former>{_NAME}))? as (?:{_WHOSE} )?(?:new )?(?P<post>{_POST_WORDS})"
         rf"(?: from (?P<from>{_NAME}))?",
-        rf"\b(?P<name>{_NAME}) {_TAKES_OVER} {_WHOSE} "
+        rf"(?P<name>{_NAME}) {_TAKES_OVER} {_WHOSE} "
         rf"(?P<post>{_POST_WORDS})(?: from (?P<former>{_NAME}))?",
-        rf"\b(?P<name>{_NAME}) (?P<takes>replaces|replaced|succeeds|succeeded|is replacing|"
+        rf"(?P<name>{_NAME}) (?P<takes>replaces|replaced|succeeds|succeeded|is replacing|"
         rf"will replace) (?P<former>{_NAME}) as (?:{_WHOSE} )?(?:new )?(?P<post>{_POST_WORDS})",
-        rf"\b(?P<former>{_NAME})\b[^.;:!?]{{0,80}} (?P<takes>replaced|succeeded) as (?:{_WHOSE} )?"
+        rf"(?P<former>{_NAME})\b[^.;:!?]{{0,80}} (?P<takes>replaced|succeeded) as (?:{_WHOSE} )?"
         rf"(?P<post>{_POST_WORDS}) by (?P<name>{_NAME})",
-        rf"\b(?:(?P<former>{_NAME})(?:['’]s| is| has) (?:gone|left|retired)[,;.] (?:and |so )?)?"
+        rf"(?:(?P<former>{_NAME})(?:['’]s| is| has) (?:gone|left|retired)[,;.] (?:and |so )?)?"
         rf"(?P<name>{_NAME}) {_DOES} (?:{_WHOSE} )?(?P<post>{_POST_WORDS})"
         r"(?P<now> (?:from )?now(?: on)?)?",
     )
@@ -504,7 +504,7 @@ _UNSURE = re.compile(
 @lru_cache(maxsize=10_000)
 def post_holders(sentence: str) -> tuple[PostHolder, ...]:
     """Return who has which post or task by a sentence; nothing if it doesn't say so plainly."""
-    if _UNSURE.search(sentence):
+    if len(sentence) > _LONGEST or _UNSURE.search(sentence):
         return ()
     found = []
     for form in _HOLDERS:

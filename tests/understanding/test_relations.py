@@ -159,3 +159,10 @@ def test_who_gets_a_post_succeeds_who_had_it(earlier: str, later: str) -> None:
 def test_who_only_may_have_got_a_post_succeeds_nobody(earlier: str, later: str) -> None:
     (old,) = post_holders(earlier)
     assert not any(new.succeeds(old) for new in post_holders(later))
+
+
+@pytest.mark.parametrize(
+    "text", ["Anna-" * 2000, "Ana's'" * 2000, f"Ian is our chef{' and so' * 60}"]
+)
+def test_what_is_too_long_for_a_sentence_gives_no_post(text: str) -> None:
+    assert post_holders(text) == ()
