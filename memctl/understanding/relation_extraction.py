@@ -21,7 +21,12 @@ from memctl.language.inline_tags import without_wikilinks
 from memctl.language.sentence_splitting import split_sentences
 from memctl.language.sentence_values import ValueKind, values
 from memctl.language.term_analysis import terms
-from memctl.language.word_lists import known_names, stop_words
+from memctl.language.word_lists import (
+    ENGLISH_MONTHS,
+    ENGLISH_WEEKDAYS,
+    known_names,
+    stop_words,
+)
 from memctl.patterns import lazy_regex
 from memctl.records import EntityMention
 
@@ -210,10 +215,11 @@ _CUES = lazy_regex(
 )
 _DOUBT_BEFORE = lazy_regex(
     r"\b(?:not|no|never|neither|nor|nobody|none|without|hardly|if|unless|whether|when|once|until|"
-    r"would|could|might|may|should|maybe|perhaps|possibly|probably|apparently|allegedly|suppose|"
+    r"would|could|might|(?-i:may)|should|maybe|perhaps|possibly|probably|apparently|allegedly|suppose|"
     r"supposed|supposedly|imagine|pretend|wish|wishes|hope|hopes|want|wants|think|thinks|thought|"
     r"believe|believes|believed|guess|guesses|assume|assumes|claim|claims|claimed|say|says|said|"
     r"tell|tells|told|heard|hear|rumou?r|rumou?rs|doubt|doubts|suspect|suspects|dream|dreamt|"
+    r"deny|denies|denied|reckons?|"
     r"formerly|previously|former|ex|or|let|either|false|wrong|untrue|myth|e\.g)\b|n['’]t\b",
     re.IGNORECASE,
 )
@@ -456,6 +462,10 @@ class PostHolder(Struct, frozen=True):
         return not self.former or not theirs.isdisjoint(self.former.split())
 
 
+_WHOEVER = frozenset(
+    {"every", "each", "everybody", "everyone", "somebody", "someone", "anybody", "anyone"}
+)
+_CALENDAR = (*ENGLISH_MONTHS, *ENGLISH_WEEKDAYS)
 _NAME = (
     r"(?-i:(?<![\w'’-])(?:(?:Dr|Mr|Mrs|Ms|Miss|Prof)\.? )?[A-ZÀ-ÖØ-Þ][\w'’-]*\w"
     r"(?: (?:(?:van|de|von|der|den|di|da|le|la) )*[A-ZÀ-ÖØ-Þ][\w'’-]*\w){0,2})"
@@ -494,26 +504,37 @@ _HOLDERS = tuple(
         r"(?P<now> (?:from )?now(?: on)?)?",
     )
 )
-_UNSURE = re.compile(
-    r"\?|\b(?:not|n['’]t|never|if|unless|maybe|perhaps|might|could|would|should|thinks?|reckons?"
-    r"|says|said|wants?|hopes?)\b",
+_TIME_BEFORE = lazy_regex(
+    rf"^(?:(?:every|each|on|in|from|since|next|this) )?(?:{'|'.join(_CALENDAR)})s? |^(?:today|now) ",
     re.IGNORECASE,
 )
+"""May stand before a name and look like a part of it: ``Every Friday Ben does the dishes``."""
 
 
 @lru_cache(maxsize=10_000)
 def post_holders(sentence: str) -> tuple[PostHolder, ...]:
     """Return who has which post or task by a sentence; nothing if it doesn't say so plainly."""
-    if len(sentence) > _LONGEST or _UNSURE.search(sentence):
+    is_unsure = "?" in sentence or any(
+        doubt.search(sentence) for doubt in (_DOUBT_BEFORE, _DOUBT_AFTER)
+    )
+    if is_unsure or len(sentence) > _LONGEST:
         return ()
     found = []
     for form in _HOLDERS:
         for match in form.finditer(sentence):
             said = match.groupdict()
-            name = re.sub(r"['’]s$", "", said["name"])
+            name = _TIME_BEFORE.sub("", re.sub(r"['’]s$", "", said["name"]), count=1)
             post = frozenset(terms(said["post"]))
-            if post and name.split()[0].casefold() not in stop_words("en"):
+            if post and _may_hold(name, is_label=form is _HOLDERS[0]):
                 former = said.get("former") or said.get("from") or ""
                 is_new = any(said.get(each) for each in ("former", "new", "now", "takes"))
                 found.append(PostHolder(post, said["post"], name, former, is_new))
     return tuple(found)
+
+
+def _may_hold(name: str, *, is_label: bool) -> bool:
+    """Return whether a name may be that of a holder; after a colon anything may stand."""
+    first = name.split()[0]
+    if is_label:
+        return first in known_names().given
+    return first not in _CALENDAR and first.casefold() not in stop_words("en") | _WHOEVER

@@ -166,3 +166,25 @@ def test_who_only_may_have_got_a_post_succeeds_nobody(earlier: str, later: str) 
 )
 def test_what_is_too_long_for_a_sentence_gives_no_post(text: str) -> None:
     assert post_holders(text) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Nobody is our new chair.",
+        "Somebody does the dishes.",
+        "I heard Ben is our chair; that is false.",
+        "Anna denied Ben is our new chair.",
+        "Deadline: Friday",
+        "New deadline: June",
+        "Clara takes over from Anna as our treasurer once the lease is signed.",
+    ],
+)
+def test_what_names_nobody_or_is_doubted_gives_no_holder_of_a_post(text: str) -> None:
+    assert post_holders(text) == ()
+
+
+@pytest.mark.parametrize("time", ["Every Friday", "On Fridays", "In May", "Today"])
+def test_a_time_before_a_name_is_no_part_of_it(time: str) -> None:
+    (holder,) = post_holders(f"{time} Ben does the dishes.")
+    assert holder.name == "Ben"
