@@ -882,7 +882,7 @@ def find_successions(found: Sequence[Statement], _: StemWeights) -> list[Finding
     by_post: dict[tuple[str, frozenset[str]], list[_Held]] = defaultdict(list)
     for each in found:
         if each.is_dated and not (each.is_row or each.topic):
-            for holder in post_holders(each.text):
+            for holder in post_holders(each.text, each.day.year):
                 by_post[each.memory.namespace, holder.post].append((each, holder))
     findings = []
     for held in by_post.values():

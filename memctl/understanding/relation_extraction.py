@@ -475,7 +475,7 @@ _POST_WORDS = (
     r"before|when|this|next|last|by|is|was|has|instead|again)\b)[^\W\d_][\w'’-]*){0,5}"
 )
 _WHOSE = r"(?:our|the|my|their)"
-_PAST_OR_NOW = r"(?:is|was|became|becomes|has become|will be|will become)"
+_IS_OR_BECOMES = r"(?:is|becomes|has become|will be|will become)"
 _DOES = (
     r"(?:does|leads|runs|chairs|manages|handles|keeps|heads|looks after|is in charge of|"
     r"is responsible for)"
@@ -485,10 +485,10 @@ _HOLDERS = tuple(
     lazy_regex(form, re.IGNORECASE)
     for form in (
         rf"^\W*(?P<new>new )?(?P<post>{_POST_WORDS}): (?P<name>{_NAME})(?=\s*(?:[.,;()]|$))",
-        rf"(?P<name>{_NAME}),? {_PAST_OR_NOW} (?P<now>now )?{_WHOSE} (?P<new>new )?"
+        rf"(?P<name>{_NAME}),? {_IS_OR_BECOMES} (?P<now>now )?{_WHOSE} (?P<new>new )?"
         rf"(?P<post>{_POST_WORDS})",
         rf"(?:^\W*|[.;:,] (?:and )?)(?:{_WHOSE} )?(?P<new>new )?(?P<post>{_POST_WORDS}) "
-        rf"{_PAST_OR_NOW} (?P<now>now )?"
+        rf"{_IS_OR_BECOMES} (?P<now>now )?"
         rf"(?P<name>{_NAME})",
         rf"(?P<name>{_NAME}) {_TAKES_OVER}"
         rf"(?: from (?P<former>{_NAME}))? as (?:{_WHOSE} )?(?:new )?(?P<post>{_POST_WORDS})"
@@ -504,20 +504,33 @@ _HOLDERS = tuple(
         r"(?P<now> (?:from )?now(?: on)?)?",
     )
 )
+_TOOK = frozenset({"took over", "replaced", "succeeded"})
+"""Of whom it is not said whose the post was, it may have been long ago."""
+_YEAR = lazy_regex(
+    r"(?P<since>\bsince (?:\w+ ){0,2})?(?<![\w.,])(?P<year>(?:1[5-9]|20)\d\d)(?!\w)", re.IGNORECASE
+)
 _TIME_BEFORE = lazy_regex(
-    rf"^(?:(?:every|each|on|in|from|since|next|this) )?(?:{'|'.join(_CALENDAR)})s? |^(?:today|now) ",
+    rf"^(?:today|now|(?:(?:every|each|on|in|from|since|next|this) )?(?:{'|'.join(_CALENDAR)})s?) ",
     re.IGNORECASE,
 )
 """May stand before a name and look like a part of it: ``Every Friday Ben does the dishes``."""
 
 
 @lru_cache(maxsize=10_000)
-def post_holders(sentence: str) -> tuple[PostHolder, ...]:
-    """Return who has which post or task by a sentence; nothing if it doesn't say so plainly."""
+def post_holders(sentence: str, year: int = 0) -> tuple[PostHolder, ...]:
+    """Return who has which post or task by a sentence; nothing if it doesn't say so plainly.
+
+    Args:
+        sentence: The sentence.
+        year: When it was said.  Of another year, but for the next one, it tells no present state.
+    """
     is_unsure = "?" in sentence or any(
         doubt.search(sentence) for doubt in (_DOUBT_BEFORE, _DOUBT_AFTER)
     )
     if is_unsure or len(sentence) > _LONGEST:
+        return ()
+    others = [said for said in _YEAR.finditer(sentence) if int(said["year"]) - year not in (0, 1)]
+    if not all(said["since"] for said in others):
         return ()
     found = []
     for form in _HOLDERS:
@@ -527,7 +540,11 @@ def post_holders(sentence: str) -> tuple[PostHolder, ...]:
             post = frozenset(terms(said["post"]))
             if post and _may_hold(name, is_label=form is _HOLDERS[0]):
                 former = said.get("former") or said.get("from") or ""
-                is_new = any(said.get(each) for each in ("former", "new", "now", "takes"))
+                if not former and (said.get("takes") or "").lower() in _TOOK:
+                    continue
+                is_new = not others and any(
+                    said.get(each) for each in ("former", "new", "now", "takes")
+                )
                 found.append(PostHolder(post, said["post"], name, former, is_new))
     return tuple(found)
 

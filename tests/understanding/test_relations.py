@@ -188,3 +188,30 @@ def test_what_names_nobody_or_is_doubted_gives_no_holder_of_a_post(text: str) ->
 def test_a_time_before_a_name_is_no_part_of_it(time: str) -> None:
     (holder,) = post_holders(f"{time} Ben does the dishes.")
     assert holder.name == "Ben"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "In 1998 Walter was our new secretary, and he typed every letter twice.",
+        "In 1998 Walter is our new secretary.",
+        "Walter was our new secretary.",
+        "Walter became our secretary.",
+        "Walter took over as our secretary.",
+    ],
+)
+def test_who_had_a_post_in_the_past_does_not_have_it_now(text: str) -> None:
+    assert post_holders(text, 2025) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "is_new"),
+    [
+        ("Ida is our new secretary from May 2025.", True),
+        ("Ida is our new secretary from 2026.", True),
+        ("Since May 2019 Ida is our new secretary.", False),
+    ],
+)
+def test_only_who_gets_a_post_about_when_it_is_told_is_new(text: str, *, is_new: bool) -> None:
+    (holder,) = post_holders(text, 2025)
+    assert (holder.name, holder.is_new) == ("Ida", is_new)

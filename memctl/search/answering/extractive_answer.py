@@ -485,8 +485,8 @@ def _is_succession(
     asked = {term for slot in outcome.question.slots for term in slot}
     return _day(earlier) < _day(later) and any(
         new.succeeds(old) and not new.post.isdisjoint(asked)
-        for new in post_holders(later.text)
-        for old in post_holders(earlier.text)
+        for new in post_holders(later.text, later.hit.created_at.year)
+        for old in post_holders(earlier.text, earlier.hit.created_at.year)
     )
 
 
