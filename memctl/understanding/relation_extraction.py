@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memctl.language.date_mentions import MONTHS, WEEKDAYS
 from memctl.language.inline_tags import without_wikilinks
 from memctl.language.sentence_splitting import split_sentences
 from memctl.language.sentence_values import ValueKind, values
@@ -24,6 +25,8 @@ from memctl.language.term_analysis import terms
 from memctl.language.word_lists import (
     ENGLISH_MONTHS,
     ENGLISH_WEEKDAYS,
+    TITLES,
+    is_common_word,
     known_names,
     stop_words,
 )
@@ -453,13 +456,29 @@ class PostHolder(Struct, frozen=True):
     """Who had it before, if the sentence says so."""
     is_new: bool
     """Whether the sentence says that it was somebody else's before."""
+    is_past: bool
+    """Whether it tells of another time than the one at which it was said."""
+    about: frozenset[str]
+    """The stems of what it may be a post of: of the titles above, and of other names."""
 
     def succeeds(self, other: PostHolder) -> bool:
-        """Return whether this one has got the post that the other one had."""
+        """Return whether this one surely has got the post that the other one had.
+
+        Posts of one name are two where each is about something that the other is not, unless the
+        sentence says who had it before.
+        """
         mine, theirs = set(self.name.split()), set(other.name.split())
-        if not self.is_new or self.post != other.post or not mine.isdisjoint(theirs):
+        if not self.is_new or other.is_past or self.post != other.post:
             return False
-        return not self.former or not theirs.isdisjoint(self.former.split())
+        if not mine.isdisjoint(theirs):
+            return False
+        if self.former:
+            return not theirs.isdisjoint(self.former.split())
+        is_one_post = self.about <= other.about or other.about <= self.about
+        return is_one_post and all(each._is_person() for each in (self, other))
+
+    def _is_person(self) -> bool:
+        return self.name.split()[0] in known_names().given
 
 
 _WHOEVER = frozenset(
@@ -475,7 +494,7 @@ _POST_WORDS = (
     r"before|when|this|next|last|by|is|was|has|instead|again)\b)[^\W\d_][\w'’-]*){0,5}"
 )
 _WHOSE = r"(?:our|the|my|their)"
-_IS_OR_BECOMES = r"(?:is|becomes|has become|will be|will become)"
+_PAST_OR_NOW = r"(?:is|(?P<past>was|became)|becomes|has become|will be|will become)"
 _DOES = (
     r"(?:does|leads|runs|chairs|manages|handles|keeps|heads|looks after|is in charge of|"
     r"is responsible for)"
@@ -485,10 +504,10 @@ _HOLDERS = tuple(
     lazy_regex(form, re.IGNORECASE)
     for form in (
         rf"^\W*(?P<new>new )?(?P<post>{_POST_WORDS}): (?P<name>{_NAME})(?=\s*(?:[.,;()]|$))",
-        rf"(?P<name>{_NAME}),? {_IS_OR_BECOMES} (?P<now>now )?{_WHOSE} (?P<new>new )?"
+        rf"(?P<name>{_NAME}),? {_PAST_OR_NOW} (?P<now>now )?{_WHOSE} (?P<new>new )?"
         rf"(?P<post>{_POST_WORDS})",
         rf"(?:^\W*|[.;:,] (?:and )?)(?:{_WHOSE} )?(?P<new>new )?(?P<post>{_POST_WORDS}) "
-        rf"{_IS_OR_BECOMES} (?P<now>now )?"
+        rf"{_PAST_OR_NOW} (?P<now>now )?"
         rf"(?P<name>{_NAME})",
         rf"(?P<name>{_NAME}) {_TAKES_OVER}"
         rf"(?: from (?P<former>{_NAME}))? as (?:{_WHOSE} )?(?:new )?(?P<post>{_POST_WORDS})"
@@ -509,6 +528,13 @@ _TOOK = frozenset({"took over", "replaced", "succeeded"})
 _YEAR = lazy_regex(
     r"(?P<since>\bsince (?:\w+ ){0,2})?(?<![\w.,])(?P<year>(?:1[5-9]|20)\d\d)(?!\w)", re.IGNORECASE
 )
+_ANY_NAME = lazy_regex(_NAME)
+_OF_NO_GROUP = (
+    "address agenda agm annual assembly book chat contact conversation diary email forward "
+    "general handover inbox journal letter list log mail meeting memo message minutes misc monthly "
+    "new news newsletter note people phone report summary todo update weekly"
+)
+"""Words of titles that don't say what a post is a post of."""
 _TIME_BEFORE = lazy_regex(
     rf"^(?:today|now|(?:(?:every|each|on|in|from|since|next|this) )?(?:{'|'.join(_CALENDAR)})s?) ",
     re.IGNORECASE,
@@ -517,12 +543,13 @@ _TIME_BEFORE = lazy_regex(
 
 
 @lru_cache(maxsize=10_000)
-def post_holders(sentence: str, year: int = 0) -> tuple[PostHolder, ...]:
+def post_holders(sentence: str, year: int = 0, titles: str = "") -> tuple[PostHolder, ...]:
     """Return who has which post or task by a sentence; nothing if it doesn't say so plainly.
 
     Args:
         sentence: The sentence.
-        year: When it was said.  Of another year, but for the next one, it tells no present state.
+        year: When it was said.  What it says of another year, but for the next one, is past.
+        titles: Those above it.
     """
     is_unsure = "?" in sentence or any(
         doubt.search(sentence) for doubt in (_DOUBT_BEFORE, _DOUBT_AFTER)
@@ -530,8 +557,7 @@ def post_holders(sentence: str, year: int = 0) -> tuple[PostHolder, ...]:
     if is_unsure or len(sentence) > _LONGEST:
         return ()
     others = [said for said in _YEAR.finditer(sentence) if int(said["year"]) - year not in (0, 1)]
-    if not all(said["since"] for said in others):
-        return ()
+    is_past = not all(said["since"] for said in others)
     found = []
     for form in _HOLDERS:
         for match in form.finditer(sentence):
@@ -540,12 +566,13 @@ def post_holders(sentence: str, year: int = 0) -> tuple[PostHolder, ...]:
             post = frozenset(terms(said["post"]))
             if post and _may_hold(name, is_label=form is _HOLDERS[0]):
                 former = said.get("former") or said.get("from") or ""
-                if not former and (said.get("takes") or "").lower() in _TOOK:
-                    continue
-                is_new = not others and any(
+                took = said.get("past") or (said.get("takes") or "").lower() in _TOOK
+                past = is_past or bool(took and not former)
+                is_new = not (past or others) and any(
                     said.get(each) for each in ("former", "new", "now", "takes")
                 )
-                found.append(PostHolder(post, said["post"], name, former, is_new))
+                about = _about(sentence, titles) - post - set(terms(f"{name} {former}"))
+                found.append(PostHolder(post, said["post"], name, former, is_new, past, about))
     return tuple(found)
 
 
@@ -555,3 +582,27 @@ def _may_hold(name: str, *, is_label: bool) -> bool:
     if is_label:
         return first in known_names().given
     return first not in _CALENDAR and first.casefold() not in stop_words("en") | _WHOEVER
+
+
+def _about(sentence: str, titles: str) -> frozenset[str]:
+    """Return the stems of titles, and of the names in a sentence that are not those of people."""
+    start = len(sentence) - len(sentence.lstrip("-*# "))
+    names = [
+        found[0]
+        for found in _ANY_NAME.finditer(sentence)
+        if found.start() > start or " " in found[0]
+    ]
+    others = (name for name in names if not _is_of_person_or_common(name.split()[0]))
+    stems = frozenset(terms("\n".join((titles, *others)))) - _stems_of_no_group()
+    return frozenset(stem for stem in stems if not stem[0].isdigit())
+
+
+def _is_of_person_or_common(word: str) -> bool:
+    if word in known_names().given or word.rstrip(".") in TITLES:
+        return True
+    return word.lower() in stop_words("en") or is_common_word(word)
+
+
+@cache
+def _stems_of_no_group() -> frozenset[str]:
+    return frozenset(terms(" ".join((_OF_NO_GROUP, *MONTHS, *WEEKDAYS))))

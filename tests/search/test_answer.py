@@ -658,6 +658,45 @@ def test_of_several_states_the_newest_is_told_first_unless_it_is_asked_for_the_f
     assert given.text.removeprefix(f"{UNSURE} ").startswith(start)
 
 
+def test_a_post_of_another_club_is_no_former_state(shelf: Shelf, memory_of: MemoryOf) -> None:
+    choir = "# Choir committee\n\nAnna is our treasurer."
+    allotment = "# Allotment society\n\nBen is our new treasurer."
+    shelf.put(
+        [
+            memory_of("choir", choir, title="Choir committee", created_at=JANUARY),
+            memory_of("allotment", allotment, title="Allotment society", created_at=MAY),
+        ]
+    )
+    given = ask(shelf.searcher(), "Who is the treasurer of the allotment society?")
+    assert [each.memory_id for each in given.citations] == ["m_allotment"]
+
+
+def test_who_is_said_to_follow_somebody_has_the_post_whatever_the_title_says(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    shelf.put(
+        [
+            memory_of("old", "Anna is our treasurer.", title="Choir", created_at=JANUARY),
+            memory_of("new", "Ben takes over from Anna as treasurer.", created_at=MAY),
+        ]
+    )
+    given = ask(shelf.searcher(), "Who is the treasurer of the choir?")
+    assert [each.memory_id for each in given.citations] == ["m_new", "m_old"]
+
+
+def test_who_had_a_post_long_ago_does_not_have_it_now(shelf: Shelf, memory_of: MemoryOf) -> None:
+    present = "Ida is our new secretary."
+    past = "In 1998 Walter was our new secretary, and he typed every letter twice."
+    shelf.put(
+        [
+            memory_of("bowls", present, title="Bowls club", created_at=JANUARY),
+            memory_of("memoir", past, title="Memories of grandfather", created_at=MAY),
+        ]
+    )
+    given = ask(shelf.searcher(), "Who is our secretary?")
+    assert [each.memory_id for each in given.citations] == ["m_bowls"]
+
+
 @pytest.mark.parametrize(
     "question",
     ["When does Swansea start?", "Are we opening a site in Swansea?", "What is the Swansea rent?"],

@@ -146,6 +146,25 @@ def test_who_gets_a_post_succeeds_who_had_it(earlier: str, later: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("earlier", "later", "is_one"),
+    [
+        ("Choir committee", "Minutes of the choir committee, 3 May", True),
+        ("Choir", "Choir: concert", True),
+        ("Treasurer", "New treasurer Ida", True),
+        ("Choir committee", "Allotment committee", False),
+    ],
+)
+def test_titles_tell_whether_two_posts_of_a_name_are_one(
+    earlier: str, later: str, *, is_one: bool
+) -> None:
+    (old,) = post_holders("Ian is our treasurer.", titles=earlier)
+    (new,) = post_holders("Ida is our new treasurer.", titles=later)
+    assert new.succeeds(old) is is_one
+    (named,) = post_holders("Ida takes over from Ian as our treasurer.", titles=later)
+    assert named.succeeds(old)
+
+
+@pytest.mark.parametrize(
     ("earlier", "later"),
     [
         ("Secretary: Ian", "Secretary: Ida"),  # of another club, perhaps
@@ -201,7 +220,8 @@ def test_a_time_before_a_name_is_no_part_of_it(time: str) -> None:
     ],
 )
 def test_who_had_a_post_in_the_past_does_not_have_it_now(text: str) -> None:
-    assert post_holders(text, 2025) == ()
+    (holder,) = post_holders(text, 2025)
+    assert (holder.is_past, holder.is_new) == (True, False)
 
 
 @pytest.mark.parametrize(
