@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from memctl.records import Answer, Memory
 from memctl.search.answering.evidence_parts import (
     asks_for_amount,
+    asks_for_earlier,
     asks_why,
     has_amount,
     has_reason,
@@ -656,6 +657,29 @@ def test_of_several_states_the_newest_is_told_first_unless_it_is_asked_for_the_f
     given = ask(shelf.searcher(), question)
     assert [c.memory_id for c in given.citations] == [f"m_{name}" for name in months]
     assert given.text.removeprefix(f"{UNSURE} ").startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("question", "is_for_earlier"),
+    [
+        ("Who was secretary before Ida?", True),
+        ("Who was secretary before Ida Mehl took over?", True),
+        ("who was secretary before ida?", True),
+        ("Who was our dentist before Dr Holt?", True),
+        ("Who was secretary before him?", True),
+        ("Who did the shopping before?", True),
+        ("Who did the shopping before the party?", False),
+        ("Who did the shopping before Christmas?", False),
+        ("Who did the shopping before May?", False),
+        ("Who did the shopping before Ida's party?", False),
+        ("Who did the shopping before dawn?", False),
+        ("Who did the shopping before her party?", False),
+    ],
+)
+def test_only_before_somebody_or_at_the_end_asks_for_who_it_was_earlier(
+    question: str, *, is_for_earlier: bool
+) -> None:
+    assert asks_for_earlier(question) is is_for_earlier
 
 
 def test_a_post_of_another_club_is_no_former_state(shelf: Shelf, memory_of: MemoryOf) -> None:
