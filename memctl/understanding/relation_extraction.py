@@ -524,7 +524,7 @@ _HOLDERS = tuple(
     )
 )
 _TOOK = frozenset({"took over", "replaced", "succeeded"})
-"""Of whom it is not said whose the post was, it may have been long ago."""
+"""Without who had the post before, these may tell of long ago."""
 _YEAR = lazy_regex(
     r"(?P<since>\bsince (?:\w+ ){0,2})?(?<![\w.,])(?P<year>(?:1[5-9]|20)\d\d)(?!\w)", re.IGNORECASE
 )
@@ -551,10 +551,9 @@ def post_holders(sentence: str, year: int = 0, titles: str = "") -> tuple[PostHo
         year: When it was said.  What it says of another year, but for the next one, is past.
         titles: Those above it.
     """
-    is_unsure = "?" in sentence or any(
-        doubt.search(sentence) for doubt in (_DOUBT_BEFORE, _DOUBT_AFTER)
-    )
-    if is_unsure or len(sentence) > _LONGEST:
+    if len(sentence) > _LONGEST or "?" in sentence:
+        return ()
+    if _DOUBT_BEFORE.search(sentence) or _DOUBT_AFTER.search(sentence):
         return ()
     others = [said for said in _YEAR.finditer(sentence) if int(said["year"]) - year not in (0, 1)]
     is_past = not all(said["since"] for said in others)
