@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import pairwise
 
@@ -30,7 +30,7 @@ from memctl.consolidation.statements import (
 from memctl.language.sentence_values import CHANGE_WORDS, Value
 from memctl.language.table_amounts import Cells, amount_column, is_number
 from memctl.language.term_analysis import terms
-from memctl.language.word_lists import known_names, words_of_all
+from memctl.language.word_lists import words_of_all
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
 from memctl.search.answering.extractive_answer import CHANGE_PHRASE
 from memctl.understanding.relation_extraction import PostHolder, post_holders
@@ -937,15 +937,46 @@ def find_successions(found: Sequence[Statement], _: StemWeights) -> list[Finding
     by_post: dict[tuple[str, frozenset[str]], list[_Held]] = defaultdict(list)
     for each in found:
         if each.is_dated and not (each.is_row or each.topic):
-            for holder in post_holders(each.text):
-                by_post[each.memory.namespace, holder.post].append((each, holder))
+            for holder in _post_holders(each):
+                if not holder.is_past:
+                    by_post[each.memory.namespace, holder.post].append((each, holder))
     findings = []
     for held in by_post.values():
         held.sort(key=lambda item: item[0].day)
-        series = _successors(held)
-        if len(series) > 1:
-            findings.append(_succession_finding(series))
+        for of_one_post in _by_what_they_are_about(held):
+            series = _successors(of_one_post)
+            if len(series) > 1:
+                findings.append(_succession_finding(series))
     return findings
+
+
+def _post_holders(statement: Statement) -> tuple[PostHolder, ...]:
+    memory = statement.memory
+    titles = "" if memory.session_id else f"{memory.title}\n{memory.heading}"
+    return post_holders(statement.text, statement.day.year, titles)
+
+
+def _by_what_they_are_about(held: Sequence[_Held]) -> Iterable[Sequence[_Held]]:
+    """Return the holders of posts of one name by post, without those that may have either of two.
+
+    Who is said to follow somebody has the post of that one, whatever the titles are about.
+    """
+    every = {holder.about for _, holder in held}
+    posts: dict[frozenset[str], list[_Held]] = {
+        about: [] for about in every if not any(about < other for other in every)
+    }
+    for each, holder in held:
+        fitting = {about for about in posts if holder.about <= about}
+        if holder.former:
+            had = {
+                about
+                for about, kept in posts.items()
+                if any(holder.succeeds(former) for _, former in kept)
+            }
+            fitting = fitting & had or had or fitting
+        if len(fitting) == 1:
+            posts[fitting.pop()].append((each, holder))
+    return posts.values()
 
 
 def _successors(held: Sequence[_Held]) -> list[_Held]:
@@ -961,12 +992,7 @@ def _successors(held: Sequence[_Held]) -> list[_Held]:
 
 def _is_successor(later: _Held, earlier: _Held) -> bool:
     """Return whether a person surely has got the post of another one."""
-    if not earlier[0].precedes(later[0]) or not later[1].succeeds(earlier[1]):
-        return False
-    if later[1].former:
-        return True
-    given = known_names().given
-    return all(item[1].name.split()[0] in given for item in (earlier, later))
+    return earlier[0].precedes(later[0]) and later[1].succeeds(earlier[1])
 
 
 def _succession_finding(series: Sequence[_Held]) -> Finding:

@@ -11,17 +11,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memctl.language.date_mentions import MONTHS, WEEKDAYS
 from memctl.language.inline_tags import without_wikilinks
 from memctl.language.sentence_splitting import split_sentences
 from memctl.language.sentence_values import ValueKind, values
 from memctl.language.term_analysis import terms
-from memctl.language.word_lists import known_names, stop_words
+from memctl.language.word_lists import (
+    ENGLISH_MONTHS,
+    ENGLISH_WEEKDAYS,
+    TITLES,
+    is_common_word,
+    known_names,
+    stop_words,
+)
 from memctl.patterns import lazy_regex
 from memctl.records import EntityMention
 
@@ -210,10 +218,11 @@ _CUES = lazy_regex(
 )
 _DOUBT_BEFORE = lazy_regex(
     r"\b(?:not|no|never|neither|nor|nobody|none|without|hardly|if|unless|whether|when|once|until|"
-    r"would|could|might|may|should|maybe|perhaps|possibly|probably|apparently|allegedly|suppose|"
+    r"would|could|might|(?-i:may)|should|maybe|perhaps|possibly|probably|apparently|allegedly|suppose|"
     r"supposed|supposedly|imagine|pretend|wish|wishes|hope|hopes|want|wants|think|thinks|thought|"
     r"believe|believes|believed|guess|guesses|assume|assumes|claim|claims|claimed|say|says|said|"
     r"tell|tells|told|heard|hear|rumou?r|rumou?rs|doubt|doubts|suspect|suspects|dream|dreamt|"
+    r"deny|denies|denied|reckons?|"
     r"formerly|previously|former|ex|or|let|either|false|wrong|untrue|myth|e\.g)\b|n['’]t\b",
     re.IGNORECASE,
 )
@@ -447,17 +456,37 @@ class PostHolder(Struct, frozen=True):
     """Who had it before, if the sentence says so."""
     is_new: bool
     """Whether the sentence says that it was somebody else's before."""
+    is_past: bool
+    """Whether it tells of another time than the one at which it was said."""
+    about: frozenset[str]
+    """The stems of what it may be a post of: of the titles above, and of other names."""
 
     def succeeds(self, other: PostHolder) -> bool:
-        """Return whether this one has got the post that the other one had."""
+        """Return whether this one surely has got the post that the other one had.
+
+        Posts of one name are two where each is about something that the other is not, unless the
+        sentence says who had it before.
+        """
         mine, theirs = set(self.name.split()), set(other.name.split())
-        if not self.is_new or self.post != other.post or not mine.isdisjoint(theirs):
+        if not self.is_new or other.is_past or self.post != other.post:
             return False
-        return not self.former or not theirs.isdisjoint(self.former.split())
+        if not mine.isdisjoint(theirs):
+            return False
+        if self.former:
+            return not theirs.isdisjoint(self.former.split())
+        is_one_post = self.about <= other.about or other.about <= self.about
+        return is_one_post and all(each._is_person() for each in (self, other))
+
+    def _is_person(self) -> bool:
+        return self.name.split()[0] in known_names().given
 
 
+_WHOEVER = frozenset(
+    {"every", "each", "everybody", "everyone", "somebody", "someone", "anybody", "anyone"}
+)
+_CALENDAR = (*ENGLISH_MONTHS, *ENGLISH_WEEKDAYS)
 _NAME = (
-    r"(?-i:(?:(?:Dr|Mr|Mrs|Ms|Miss|Prof)\.? )?[A-ZÀ-ÖØ-Þ][\w'’-]*\w"
+    r"(?-i:(?<![\w'’-])(?:(?:Dr|Mr|Mrs|Ms|Miss|Prof)\.? )?[A-ZÀ-ÖØ-Þ][\w'’-]*\w"
     r"(?: (?:(?:van|de|von|der|den|di|da|le|la) )*[A-ZÀ-ÖØ-Þ][\w'’-]*\w){0,2})"
 )
 _POST_WORDS = (
@@ -465,7 +494,7 @@ _POST_WORDS = (
     r"before|when|this|next|last|by|is|was|has|instead|again)\b)[^\W\d_][\w'’-]*){0,5}"
 )
 _WHOSE = r"(?:our|the|my|their)"
-_PAST_OR_NOW = r"(?:is|was|became|becomes|has become|will be|will become)"
+_PAST_OR_NOW = r"(?:is|(?P<past>was|became)|becomes|has become|will be|will become)"
 _DOES = (
     r"(?:does|leads|runs|chairs|manages|handles|keeps|heads|looks after|is in charge of|"
     r"is responsible for)"
@@ -475,45 +504,104 @@ _HOLDERS = tuple(
     lazy_regex(form, re.IGNORECASE)
     for form in (
         rf"^\W*(?P<new>new )?(?P<post>{_POST_WORDS}): (?P<name>{_NAME})(?=\s*(?:[.,;()]|$))",
-        rf"\b(?P<name>{_NAME}),? {_PAST_OR_NOW} (?P<now>now )?{_WHOSE} (?P<new>new )?"
+        rf"(?P<name>{_NAME}),? {_PAST_OR_NOW} (?P<now>now )?{_WHOSE} (?P<new>new )?"
         rf"(?P<post>{_POST_WORDS})",
         rf"(?:^\W*|[.;:,] (?:and )?)(?:{_WHOSE} )?(?P<new>new )?(?P<post>{_POST_WORDS}) "
         rf"{_PAST_OR_NOW} (?P<now>now )?"
         rf"(?P<name>{_NAME})",
-        rf"\b(?P<name>{_NAME}) {_TAKES_OVER}"
+        rf"(?P<name>{_NAME}) {_TAKES_OVER}"
         rf"(?: from (?P<former>{_NAME}))? as (?:{_WHOSE} )?(?:new )?(?P<post>{_POST_WORDS})"
         rf"(?: from (?P<from>{_NAME}))?",
-        rf"\b(?P<name>{_NAME}) {_TAKES_OVER} {_WHOSE} "
+        rf"(?P<name>{_NAME}) {_TAKES_OVER} {_WHOSE} "
         rf"(?P<post>{_POST_WORDS})(?: from (?P<former>{_NAME}))?",
-        rf"\b(?P<name>{_NAME}) (?P<takes>replaces|replaced|succeeds|succeeded|is replacing|"
+        rf"(?P<name>{_NAME}) (?P<takes>replaces|replaced|succeeds|succeeded|is replacing|"
         rf"will replace) (?P<former>{_NAME}) as (?:{_WHOSE} )?(?:new )?(?P<post>{_POST_WORDS})",
-        rf"\b(?P<former>{_NAME})\b[^.;:!?]{{0,80}} (?P<takes>replaced|succeeded) as (?:{_WHOSE} )?"
+        rf"(?P<former>{_NAME})\b[^.;:!?]{{0,80}} (?P<takes>replaced|succeeded) as (?:{_WHOSE} )?"
         rf"(?P<post>{_POST_WORDS}) by (?P<name>{_NAME})",
-        rf"\b(?:(?P<former>{_NAME})(?:['’]s| is| has) (?:gone|left|retired)[,;.] (?:and |so )?)?"
+        rf"(?:(?P<former>{_NAME})(?:['’]s| is| has) (?:gone|left|retired)[,;.] (?:and |so )?)?"
         rf"(?P<name>{_NAME}) {_DOES} (?:{_WHOSE} )?(?P<post>{_POST_WORDS})"
         r"(?P<now> (?:from )?now(?: on)?)?",
     )
 )
-_UNSURE = re.compile(
-    r"\?|\b(?:not|n['’]t|never|if|unless|maybe|perhaps|might|could|would|should|thinks?|reckons?"
-    r"|says|said|wants?|hopes?)\b",
+_TOOK = frozenset({"took over", "replaced", "succeeded"})
+"""Without who had the post before, these may tell of long ago."""
+_YEAR = lazy_regex(
+    r"(?P<since>\bsince (?:\w+ ){0,2})?(?<![\w.,])(?P<year>(?:1[5-9]|20)\d\d)(?!\w)", re.IGNORECASE
+)
+_ANY_NAME = lazy_regex(_NAME)
+_OF_NO_GROUP = (
+    "address agenda agm annual assembly book chat contact conversation diary email forward "
+    "general handover inbox journal letter list log mail meeting memo message minutes misc monthly "
+    "new news newsletter note people phone report summary todo update weekly"
+)
+"""Words of titles that don't say what a post is a post of."""
+_TIME_BEFORE = lazy_regex(
+    rf"^(?:today|now|(?:(?:every|each|on|in|from|since|next|this) )?(?:{'|'.join(_CALENDAR)})s?) ",
     re.IGNORECASE,
 )
+"""May stand before a name and look like a part of it: ``Every Friday Ben does the dishes``."""
 
 
 @lru_cache(maxsize=10_000)
-def post_holders(sentence: str) -> tuple[PostHolder, ...]:
-    """Return who has which post or task by a sentence; nothing if it doesn't say so plainly."""
-    if _UNSURE.search(sentence):
+def post_holders(sentence: str, year: int = 0, titles: str = "") -> tuple[PostHolder, ...]:
+    """Return who has which post or task by a sentence; nothing if it doesn't say so plainly.
+
+    Args:
+        sentence: The sentence.
+        year: When it was said.  What it says of another year, but for the next one, is past.
+        titles: Those above it.
+    """
+    if len(sentence) > _LONGEST or "?" in sentence:
         return ()
+    if _DOUBT_BEFORE.search(sentence) or _DOUBT_AFTER.search(sentence):
+        return ()
+    others = [said for said in _YEAR.finditer(sentence) if int(said["year"]) - year not in (0, 1)]
+    is_past = not all(said["since"] for said in others)
     found = []
     for form in _HOLDERS:
         for match in form.finditer(sentence):
             said = match.groupdict()
-            name = re.sub(r"['’]s$", "", said["name"])
+            name = _TIME_BEFORE.sub("", re.sub(r"['’]s$", "", said["name"]), count=1)
             post = frozenset(terms(said["post"]))
-            if post and name.split()[0].casefold() not in stop_words("en"):
+            if post and _may_hold(name, is_label=form is _HOLDERS[0]):
                 former = said.get("former") or said.get("from") or ""
-                is_new = any(said.get(each) for each in ("former", "new", "now", "takes"))
-                found.append(PostHolder(post, said["post"], name, former, is_new))
+                took = said.get("past") or (said.get("takes") or "").lower() in _TOOK
+                past = is_past or bool(took and not former)
+                is_new = not (past or others) and any(
+                    said.get(each) for each in ("former", "new", "now", "takes")
+                )
+                about = _about(sentence, titles) - post - set(terms(f"{name} {former}"))
+                found.append(PostHolder(post, said["post"], name, former, is_new, past, about))
     return tuple(found)
+
+
+def _may_hold(name: str, *, is_label: bool) -> bool:
+    """Return whether a name may be that of a holder; after a colon anything may stand."""
+    first = name.split()[0]
+    if is_label:
+        return first in known_names().given
+    return first not in _CALENDAR and first.casefold() not in stop_words("en") | _WHOEVER
+
+
+def _about(sentence: str, titles: str) -> frozenset[str]:
+    """Return the stems of titles, and of the names in a sentence that are not those of people."""
+    start = len(sentence) - len(sentence.lstrip("-*# "))
+    names = [
+        found[0]
+        for found in _ANY_NAME.finditer(sentence)
+        if found.start() > start or " " in found[0]
+    ]
+    others = (name for name in names if not _is_of_person_or_common(name.split()[0]))
+    stems = frozenset(terms("\n".join((titles, *others)))) - _stems_of_no_group()
+    return frozenset(stem for stem in stems if not stem[0].isdigit())
+
+
+def _is_of_person_or_common(word: str) -> bool:
+    if word in known_names().given or word.rstrip(".") in TITLES:
+        return True
+    return word.lower() in stop_words("en") or is_common_word(word)
+
+
+@cache
+def _stems_of_no_group() -> frozenset[str]:
+    return frozenset(terms(" ".join((_OF_NO_GROUP, *MONTHS, *WEEKDAYS))))

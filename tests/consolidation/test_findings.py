@@ -440,6 +440,66 @@ def test_a_post_that_several_have_at_a_time_has_not_changed(
     assert "change" not in insights_of(*notes)
 
 
+POSTS = [
+    (("Gym", "Julia leads the warm-up."), ("Running group", "Peter leads the warm-up now.")),
+    (
+        ("Parents' evening", "Sarah does the shopping on Mondays."),
+        ("Party plan", "Simon does the shopping from now on to the party."),
+    ),
+    (("Choir committee", "Anna is our treasurer."), ("Allotment", "Ben is our new treasurer.")),
+    (("", "At Kestrel Anna is our trainer."), ("", "At Heron Ltd Ben is our new trainer.")),
+    (
+        ("Bowls club", "Ida is our new secretary."),
+        ("Memories of grandfather", "In 1998 Walter was our new secretary, and he typed it all."),
+    ),
+]
+
+
+def titled(note: Note, text: str, day: str, title: str, source: str) -> Memory:
+    return replace(fact(note, text, day, source), title=title, heading=title)
+
+
+@pytest.mark.parametrize(("earlier", "later"), POSTS)
+def test_a_post_of_something_else_is_another_one(
+    insights_of: Callable[..., dict[str, str]],
+    note: Note,
+    earlier: tuple[str, str],
+    later: tuple[str, str],
+) -> None:
+    held = titled(note, earlier[1], "2024-01-15", earlier[0], "a.md")
+    assert "change" not in insights_of(held, titled(note, later[1], "2025-05-02", later[0], "b.md"))
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "others", "words"),
+    [
+        ("Minutes of the choir", "Ben is our new treasurer.", (), "from Anna to Ben"),
+        ("News of May", "Ben is our new treasurer.", (), "from Anna to Ben"),
+        ("Allotment", "Ben takes over from Anna as treasurer.", (), "from Anna to Ben"),
+        ("Allotment", "Ben is our new treasurer.", ("Ida",), "from Ida to Ben"),
+        ("News of May", "Ben is our new treasurer.", ("Ida",), ""),  # of which of them?
+    ],
+)
+def test_posts_of_one_name_are_told_apart_by_what_their_titles_are_about(
+    insights_of: Callable[..., dict[str, str]],
+    note: Note,
+    title: str,
+    text: str,
+    others: tuple[str, ...],
+    words: str,
+) -> None:
+    notes = [
+        titled(note, "Anna is our treasurer.", "2024-01-15", "Choir", "a.md"),
+        titled(note, text, "2024-05-02", title, "b.md"),
+    ]
+    for name in others:
+        other = f"{name} is our treasurer."
+        notes.append(titled(note, other, "2024-02-02", "Allotment", f"{name}.md"))
+    said = insights_of(*notes).get("change", "")
+    assert words in said
+    assert bool(words) == bool(said)
+
+
 def test_what_one_sentence_says_by_itself_is_no_insight(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:

@@ -14,6 +14,7 @@ from memctl.records import Answer, Entity, Memory
 from memctl.schema.arrow_tables import entities_table
 from memctl.search.answering.evidence_parts import (
     asks_for_amount,
+    asks_for_earlier,
     asks_why,
     has_amount,
     has_reason,
@@ -668,6 +669,68 @@ def test_of_several_states_the_newest_is_told_first_unless_it_is_asked_for_the_f
     given = ask(shelf.searcher(), question)
     assert [c.memory_id for c in given.citations] == [f"m_{name}" for name in months]
     assert given.text.removeprefix(f"{UNSURE} ").startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("question", "is_for_earlier"),
+    [
+        ("Who was secretary before Ida?", True),
+        ("Who was secretary before Ida Mehl took over?", True),
+        ("who was secretary before ida?", True),
+        ("Who was our dentist before Dr Holt?", True),
+        ("Who was secretary before him?", True),
+        ("Who did the shopping before?", True),
+        ("Who did the shopping before the party?", False),
+        ("Who did the shopping before Christmas?", False),
+        ("Who did the shopping before May?", False),
+        ("Who did the shopping before Ida's party?", False),
+        ("Who did the shopping before dawn?", False),
+        ("Who did the shopping before her party?", False),
+    ],
+)
+def test_only_before_somebody_or_at_the_end_asks_for_who_it_was_earlier(
+    question: str, *, is_for_earlier: bool
+) -> None:
+    assert asks_for_earlier(question) is is_for_earlier
+
+
+def test_a_post_of_another_club_is_no_former_state(shelf: Shelf, memory_of: MemoryOf) -> None:
+    choir = "# Choir committee\n\nAnna is our treasurer."
+    allotment = "# Allotment society\n\nBen is our new treasurer."
+    shelf.put(
+        [
+            memory_of("choir", choir, title="Choir committee", created_at=JANUARY),
+            memory_of("allotment", allotment, title="Allotment society", created_at=MAY),
+        ]
+    )
+    given = ask(shelf.searcher(), "Who is the treasurer of the allotment society?")
+    assert [each.memory_id for each in given.citations] == ["m_allotment"]
+
+
+def test_who_is_said_to_follow_somebody_has_the_post_whatever_the_title_says(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    shelf.put(
+        [
+            memory_of("old", "Anna is our treasurer.", title="Choir", created_at=JANUARY),
+            memory_of("new", "Ben takes over from Anna as treasurer.", created_at=MAY),
+        ]
+    )
+    given = ask(shelf.searcher(), "Who is the treasurer of the choir?")
+    assert [each.memory_id for each in given.citations] == ["m_new", "m_old"]
+
+
+def test_who_had_a_post_long_ago_does_not_have_it_now(shelf: Shelf, memory_of: MemoryOf) -> None:
+    present = "Ida is our new secretary."
+    past = "In 1998 Walter was our new secretary, and he typed every letter twice."
+    shelf.put(
+        [
+            memory_of("bowls", present, title="Bowls club", created_at=JANUARY),
+            memory_of("memoir", past, title="Memories of grandfather", created_at=MAY),
+        ]
+    )
+    given = ask(shelf.searcher(), "Who is our secretary?")
+    assert [each.memory_id for each in given.citations] == ["m_bowls"]
 
 
 @pytest.mark.parametrize(

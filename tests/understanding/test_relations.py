@@ -146,6 +146,25 @@ def test_who_gets_a_post_succeeds_who_had_it(earlier: str, later: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("earlier", "later", "is_one"),
+    [
+        ("Choir committee", "Minutes of the choir committee, 3 May", True),
+        ("Choir", "Choir: concert", True),
+        ("Treasurer", "New treasurer Ida", True),
+        ("Choir committee", "Allotment committee", False),
+    ],
+)
+def test_titles_tell_whether_two_posts_of_a_name_are_one(
+    earlier: str, later: str, *, is_one: bool
+) -> None:
+    (old,) = post_holders("Ian is our treasurer.", titles=earlier)
+    (new,) = post_holders("Ida is our new treasurer.", titles=later)
+    assert new.succeeds(old) is is_one
+    (named,) = post_holders("Ida takes over from Ian as our treasurer.", titles=later)
+    assert named.succeeds(old)
+
+
+@pytest.mark.parametrize(
     ("earlier", "later"),
     [
         ("Secretary: Ian", "Secretary: Ida"),  # of another club, perhaps
@@ -159,3 +178,60 @@ def test_who_gets_a_post_succeeds_who_had_it(earlier: str, later: str) -> None:
 def test_who_only_may_have_got_a_post_succeeds_nobody(earlier: str, later: str) -> None:
     (old,) = post_holders(earlier)
     assert not any(new.succeeds(old) for new in post_holders(later))
+
+
+@pytest.mark.parametrize(
+    "text", ["Anna-" * 2000, "Ana's'" * 2000, f"Ian is our chef{' and so' * 60}"]
+)
+def test_what_is_too_long_for_a_sentence_gives_no_post(text: str) -> None:
+    assert post_holders(text) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Nobody is our new chair.",
+        "Somebody does the dishes.",
+        "I heard Ben is our chair; that is false.",
+        "Anna denied Ben is our new chair.",
+        "Deadline: Friday",
+        "New deadline: June",
+        "Clara takes over from Anna as our treasurer once the lease is signed.",
+    ],
+)
+def test_what_names_nobody_or_is_doubted_gives_no_holder_of_a_post(text: str) -> None:
+    assert post_holders(text) == ()
+
+
+@pytest.mark.parametrize("time", ["Every Friday", "On Fridays", "In May", "Today"])
+def test_a_time_before_a_name_is_no_part_of_it(time: str) -> None:
+    (holder,) = post_holders(f"{time} Ben does the dishes.")
+    assert holder.name == "Ben"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "In 1998 Walter was our new secretary, and he typed every letter twice.",
+        "In 1998 Walter is our new secretary.",
+        "Walter was our new secretary.",
+        "Walter became our secretary.",
+        "Walter took over as our secretary.",
+    ],
+)
+def test_who_had_a_post_in_the_past_does_not_have_it_now(text: str) -> None:
+    (holder,) = post_holders(text, 2025)
+    assert (holder.is_past, holder.is_new) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_new"),
+    [
+        ("Ida is our new secretary from May 2025.", True),
+        ("Ida is our new secretary from 2026.", True),
+        ("Since May 2019 Ida is our new secretary.", False),
+    ],
+)
+def test_only_who_gets_a_post_about_when_it_is_told_is_new(text: str, *, is_new: bool) -> None:
+    (holder,) = post_holders(text, 2025)
+    assert (holder.name, holder.is_new) == ("Ida", is_new)

@@ -12,7 +12,13 @@ from msgspec import Struct
 
 from memctl.language.date_mentions import date_spans
 from memctl.language.sentence_splitting import has_empty_line, split_sentences
-from memctl.language.word_lists import all_languages, any_of, load_language, month_numbers
+from memctl.language.word_lists import (
+    all_languages,
+    any_of,
+    known_names,
+    load_language,
+    month_numbers,
+)
 from memctl.patterns import lazy_regex
 from memctl.records import Hit, source_name
 from memctl.understanding.text_outline import ROLES, speaker_of
@@ -332,12 +338,17 @@ _ASKS_FOR_OLDEST = lazy_regex(
 )
 _ASKS_FOR_EARLIER = lazy_regex(
     rf"{_ASKS_FOR_OLDEST.pattern}|\b(?:previous(?:ly)?|former(?:ly)?|used to|before that"
-    r"|who (?:was|were|had|did)\b[^?]*\bbefore"
     r"|vorher\w*|bisher\w*|früher\w*|auparavant|précédent\w*"
     r"|antes|anterior\w*|prima|precedente)\b",
     re.IGNORECASE,
 )
 """In a question for how something was before it changed."""
+_ASKS_WHO_BEFORE = lazy_regex(
+    r"\bwho (?:was|were|had|did)\b[^?]*\bbefore"
+    r"(?: (?P<title>(?:dr|mrs?|ms|miss|prof)\.? )?(?P<name>[^\W\d_][\w'’-]*)|\W*$)",
+    re.IGNORECASE,
+)
+_OBJECT_PRONOUNS = frozenset({"him", "her", "them"})
 
 
 def asks_for_oldest(question: str) -> bool:
@@ -346,8 +357,24 @@ def asks_for_oldest(question: str) -> bool:
 
 
 def asks_for_earlier(question: str) -> bool:
-    """Return whether a question asks how something was before it changed."""
-    return _ASKS_FOR_EARLIER.search(question) is not None
+    """Return whether a question asks how something was before it changed.
+
+    "Who was it before?" and "before Ida?" do, "before the party?" asks for an event.
+    """
+    if _ASKS_FOR_EARLIER.search(question) is not None:
+        return True
+    asked = _ASKS_WHO_BEFORE.search(question)
+    return asked is not None and (not asked["name"] or _is_who(question, asked))
+
+
+def _is_who(question: str, asked: re.Match[str]) -> bool:
+    """Return whether what stands after ``before`` is somebody."""
+    name = asked["name"]
+    if name.lower() in _OBJECT_PRONOUNS:
+        return not question[asked.end() :].strip(" ?!.")
+    known = known_names()
+    is_small_name = name.capitalize() in known.given - known.given_also_words
+    return bool(asked["title"]) or name in known.given or is_small_name
 
 
 _ASKS_WHY = lazy_regex(

@@ -55,7 +55,7 @@ from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.answering.table_totals import total_answer, unpaid_answer
 from memctl.search.query.question import Question, TimeExpression
-from memctl.understanding.relation_extraction import post_holders
+from memctl.understanding.relation_extraction import PostHolder, post_holders
 from memctl.understanding.triggers import asking_length
 
 METHOD = "extractive/2"
@@ -173,6 +173,7 @@ def extract_answer(
         )
     unsure = confidence < _min_confidence(outcome.asked.text, sentences[0])
     likely = _likely_sentences(sentences, _MIN_STEP_SHARE) if unsure else likely
+    likely = _without_other_holders(outcome, likely)
     states = [] if is_list else _current_and_former(outcome, likely, sentences, unsure=unsure)
     ordered = states
     if not states:
@@ -491,6 +492,8 @@ def _has_different_state(
     earlier, later = sorted((best, item), key=lambda each: each.hit.created_at)
     if _day(earlier) == _day(later) or is_table_row(best.text) or is_table_row(item.text):
         return False
+    if _have_one_post(earlier, later):
+        return _is_succession(outcome, earlier, later)
     at_present = query_terms(" ".join(_AT_PRESENT.findall(question)), outcome.languages)
     slots = [slot for slot in outcome.question.slots if set(slot).isdisjoint(at_present)]
     of_best, of_item = (
@@ -542,9 +545,46 @@ def _is_succession(
     asked = {term for slot in outcome.question.slots for term in slot}
     return _day(earlier) < _day(later) and any(
         new.succeeds(old) and not new.post.isdisjoint(asked)
-        for new in post_holders(later.text)
-        for old in post_holders(earlier.text)
+        for new in _post_holders(later)
+        for old in _post_holders(earlier)
     )
+
+
+def _have_one_post(one: EvidenceSentence, other: EvidenceSentence) -> bool:
+    """Return whether two sentences say who has a post of one name, perhaps of two groups."""
+    left, right = ({holder.post for holder in _post_holders(item)} for item in (one, other))
+    return not left.isdisjoint(right)
+
+
+def _without_other_holders(
+    outcome: SearchOutcome, likely: Sequence[EvidenceSentence]
+) -> list[EvidenceSentence]:
+    """Return sentences without who has a post of another group than that of the question.
+
+    So are those of who had it long ago, unless the question asks for that.
+    """
+    question = outcome.asked.text
+    asked = frozenset(query_terms(question, outcome.languages))
+    looks_back = _OF_PAST.search(question) is not None or asks_for_earlier(question)
+
+    def fit(holder: PostHolder) -> tuple[bool, bool]:
+        return looks_back or not holder.is_past, not holder.about.isdisjoint(asked)
+
+    best: dict[frozenset[str], tuple[bool, bool]] = {}
+    for holder in (each for item in likely for each in _post_holders(item)):
+        best[holder.post] = max(best.get(holder.post, (False, False)), fit(holder))
+    fitting = [
+        item
+        for item in likely
+        if all(fit(holder) == best[holder.post] for holder in _post_holders(item))
+    ]
+    return fitting or list(likely)
+
+
+def _post_holders(item: EvidenceSentence) -> tuple[PostHolder, ...]:
+    hit = item.hit
+    titles = "" if hit.session_id else f"{hit.title}\n{hit.heading}"
+    return post_holders(item.text, hit.created_at.year, titles)
 
 
 def _are_of_one_kind(one: str, other: str) -> bool:
