@@ -28,6 +28,7 @@ from memctl.search.ranking.reranking import NO_RERANKING, Reranking, failure_not
 from memctl.search.ranking.scored_candidates import (
     ScoredCandidate,
     fold_distilled,
+    load_author,
     load_document,
     load_hits,
     load_statements_of,
@@ -350,6 +351,7 @@ class Searcher:
             has_cosines=is_by_words,
             load_turns_around=partial(load_turns_around, self._sources),
             load_document=partial(load_document, self._sources),
+            load_author=partial(load_author, self._sources),
             load_statements_of=partial(load_statements_of, self._sources, scope),
             notes=(
                 *analysis.notes,

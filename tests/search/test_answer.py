@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from memctl.ids import entity_id
 from memctl.records import Answer, Entity, Memory
-from memctl.schema.arrow_tables import entities_table
+from memctl.schema.arrow_tables import documents_table, entities_table
 from memctl.search.answering.evidence_parts import (
     asks_for_amount,
     asks_for_earlier,
@@ -38,7 +38,7 @@ from memctl.search.answering.extractive_answer import (
 )
 from memctl.search.searcher import Searcher
 
-from .conftest import ROASTERY, WRITTEN, MemoryOf, Shelf
+from .conftest import ROASTERY, WRITTEN, MemoryOf, Shelf, document
 
 JANUARY = datetime(2026, 1, 10, tzinfo=UTC)
 MARCH = datetime(2026, 3, 24, tzinfo=UTC)
@@ -1302,6 +1302,15 @@ def test_who_speaks_of_himself_is_named_in_a_further_sentence_of_a_turn(
     )
     opens = ask(shelf.searcher(), "When does the dentist in Elm Road open?")
     assert opens.text.startswith("The dentist in Elm Road opens at 8. [1]")
+
+
+def test_who_writes_a_mail_is_named_where_it_says_i(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put([memory_of("mail", "I bought Starlite Lanes in June.", doc_type="email")])
+    mail = replace(document("d_mail", "en"), authors=("Leila Farouk",))
+    with shelf.stores["kb"].write() as transaction:
+        transaction.append("documents", documents_table([mail]))
+    answer = ask(shelf.searcher(), "Who bought Starlite Lanes?")
+    assert answer.text.endswith("Leila Farouk: I bought Starlite Lanes in June. [1]")
 
 
 # --- other names ---------------------------------------------------------------------------------

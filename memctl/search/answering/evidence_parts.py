@@ -265,8 +265,13 @@ def speaker_of_himself(turn: str, sentence: str) -> str:
     speaker = speaker_of(turn[said_at.end() :] if said_at else turn) or ""
     if speaker.casefold() in ROLES or speaker in sentence:
         return ""
-    ways_to_write = sentence, sentence[:1].lower() + sentence[1:]  # "My dentist"
-    return speaker if any(map(_FIRST_PERSON.search, ways_to_write)) else ""
+    return speaker if is_first_person(sentence) else ""
+
+
+def is_first_person(sentence: str) -> bool:
+    """Return whether who says a sentence speaks of himself: "My dentist is Dr Quill"."""
+    ways_to_write = sentence, sentence[:1].lower() + sentence[1:]
+    return any(map(_FIRST_PERSON.search, ways_to_write))
 
 
 def _are_entries(text: str) -> bool:

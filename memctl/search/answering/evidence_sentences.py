@@ -157,6 +157,8 @@ class EvidenceSentence(Struct, frozen=True):
     score: float
     """The probability that it answers the question."""
     terms: frozenset[str]
+    speaker: str = ""
+    """Who says it, where it speaks of him and does not name him."""
 
     @property
     def text(self) -> str:

@@ -33,6 +33,7 @@ from memctl.search.answering.evidence_parts import (
     has_date,
     has_reason,
     has_relative_time,
+    is_first_person,
     is_of_stated_day,
     is_said,
     is_table_row,
@@ -183,7 +184,7 @@ def extract_answer(
             is_in_order = is_list or asks_how(outcome.asked.text)
             first = [] if is_in_order else ordered[:1]
             ordered = [*first, *_reading_order(ordered[len(first) :])]
-    ordered = [_without_lead(item) for item in ordered]
+    ordered = [_with_speaker(_without_lead(item), outcome) for item in ordered]
     if is_list and not states and (whole := _with_items(ordered[0])) is not ordered[0]:
         ordered = [whole]
     text = _render_states(ordered) if states else _render_sentences(ordered, outcome.asked.text)
@@ -336,6 +337,18 @@ def _without_lead(item: EvidenceSentence) -> EvidenceSentence:
     if item.hit.type == "turn":
         start += asking_length(item.hit.text[start:end])
     return replace(item, quote=(start, end))
+
+
+def _with_speaker(item: EvidenceSentence, outcome: SearchOutcome) -> EvidenceSentence:
+    """Return a sentence with who says it, where "I" or "my" would be nobody's."""
+    words = plain_quote(item.quoted_text)
+    speaker = ""
+    if item.hit.type == "turn":
+        speaker = speaker_of_himself(item.hit.text, words)
+    elif item.hit.doc_type == "email" and is_first_person(words):
+        author = outcome.load_author(item.hit)
+        speaker = "" if author in words else author
+    return replace(item, speaker=speaker) if speaker else item
 
 
 def _differ(one: EvidenceSentence, other: EvidenceSentence) -> bool:
@@ -689,8 +702,7 @@ def _numbered_sentence(item: EvidenceSentence, number: int) -> str:
     words = plain_quote(item.quoted_text)
     words = f"No longer so: {words}" if item.has_ended else words
     path = f"{item.path}{PATH_SEPARATOR}" if item.path else ""
-    if item.hit.type == "turn" and (speaker := speaker_of_himself(item.hit.text, words)):
-        path = f"{speaker}: "
+    path = f"{item.speaker}: " if item.speaker else path
     return f"{path}{words} [{number}]"
 
 

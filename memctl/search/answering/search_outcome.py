@@ -58,6 +58,8 @@ class SearchOutcome(Struct, frozen=True, dict=True):
     """Whether the candidates' cosines are by word vectors."""
     load_document: Callable[[Hit], tuple[Hit, ...]]
     """Reads the passages of a hit's document."""
+    load_author: Callable[[Hit], str]
+    """Reads who wrote a hit's document."""
     load_statements_of: Callable[[TimeExpression], tuple[tuple[Hit, Hit], ...]]
     """Reads the weightiest statements made in a period, each with the passage it stands in."""
     load_turns_around: Callable[[Sequence[Hit]], tuple[Hit, ...]]

@@ -253,6 +253,15 @@ def load_document(sources: Sources, hit: Hit) -> tuple[Hit, ...]:
     return tuple(passages[row["id"]] for row in ordered)
 
 
+def load_author(sources: Sources, hit: Hit) -> str:
+    """Read who wrote a hit's document; "" if nobody is known, or several are."""
+    if hit.document_id is None:
+        return ""
+    rows = sources[hit.kb].get("documents", [hit.document_id], ["id", "authors"]).to_pylist()
+    authors = rows[0]["authors"] if rows else []
+    return authors[0] if len(authors) == 1 else ""
+
+
 _MOST_STATEMENTS = 2_000
 """Of a period, whose importance is compared."""
 _WEIGHTIEST = 40
