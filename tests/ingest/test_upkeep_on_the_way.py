@@ -71,7 +71,7 @@ def test_turns_and_other_lines_that_come_together_are_indexed_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ingest_pipeline, "MANY_MEMORIES", 40)  # of all runs together
-    monkeypatch.setattr(folding, "_AT_ONCE", 7)
+    monkeypatch.setattr(folding, "_TURNS_PER_BATCH", 7)
     monkeypatch.setattr(upkeep, "max_unindexed", lambda _: 10)
     given = records(40)
     for at, record in enumerate(given[:20]):
@@ -87,7 +87,7 @@ def test_turns_and_other_lines_that_come_together_are_indexed_once(
 
 def test_many_turns_are_indexed_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingest_pipeline, "MANY_MEMORIES", 1)
-    monkeypatch.setattr(folding, "_AT_ONCE", 7)
+    monkeypatch.setattr(folding, "_TURNS_PER_BATCH", 7)
     monkeypatch.setattr(folding, "UPKEEP_MEMORIES", 7)
     given = [record | {"session_id": "s", "turn": at} for at, record in enumerate(records(35))]
     with memctl.open("boats", home=tmp_path, create=True) as kb:
