@@ -103,6 +103,26 @@ def test_first_words_and_later_ones_have_the_same_tokens(word: str) -> None:
     assert EMBEDDER._words._pairs.encode(word) == EMBEDDER._encode_word(word)
 
 
+@pytest.mark.parametrize("joint", ["", "\n", "\t", '","'])
+def test_a_long_text_without_spaces_is_split_by_the_library(
+    joint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split: list[str] = []
+    encode = static_embedder._BytePairs.encode
+
+    def record(pairs: static_embedder._BytePairs, word: str) -> list[int]:
+        split.append(word)
+        return encode(pairs, word)
+
+    monkeypatch.setattr(static_embedder._BytePairs, "encode", record)
+    long = joint.join(f"host{number}.example.org" for number in range(1_500))
+    assert len(long) > 28_000
+    embedder = static_embedder.StaticEmbedder("fresh", EMBEDDER._folder)
+    tokens = EMBEDDER._tokenizer.encode(f"of {long}", add_special_tokens=False)
+    assert embedder.count_tokens(f"of {long}") == len(tokens)
+    assert split == ["of"]
+
+
 def test_a_question_is_embedded_without_the_library_that_splits_whole_texts() -> None:
     code = (
         "import sys; from memctl.models import load_embedder, BUILTIN_EMBEDDER as b;"
