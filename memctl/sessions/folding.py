@@ -163,6 +163,8 @@ class Folding(Struct, frozen=True):
                 attempts += 1
                 if attempts >= _ATTEMPTS:
                     break
+        if done.turns:
+            self.ingestor().index_rest()
         return replace(done, waiting=self.store.ledger.turns.count_pending())
 
     def change(self, turns: Sequence[Turn], now: datetime) -> None:

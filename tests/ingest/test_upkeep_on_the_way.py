@@ -18,6 +18,7 @@ from memctl.records import Progress
 from memctl.schema.table_names import UPKEEP
 from memctl.sessions import folding
 from memctl.sessions.conversations import Message
+from memctl.store.ledger.session_repositories import Turn, TurnRepository
 from memctl.store.tables import upkeep
 
 from .conftest import Bench
@@ -94,6 +95,41 @@ def test_many_turns_are_indexed_on_the_way(tmp_path: Path, monkeypatch: pytest.M
         kb.ingest(jsonl=io.BytesIO("".join(json.dumps(each) + "\n" for each in given).encode()))
         jobs = [job.kind for job in kb.store.ledger.jobs.recent(9)]
     assert jobs.count(UPKEEP) == 3  # after 14 and after 28 memories, and at the end
+
+
+def test_turns_are_indexed_though_others_take_over_those_that_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest_pipeline, "MANY_MEMORIES", 1)
+    monkeypatch.setattr(folding, "_TURNS_PER_BATCH", 7)
+    note_documents = TurnRepository.note_documents
+    calls: list[int] = []
+
+    def note_the_first(turns: TurnRepository, taken: list[Turn]) -> int:
+        calls.append(len(taken))
+        return note_documents(turns, taken) if len(calls) == 1 else 0
+
+    monkeypatch.setattr(TurnRepository, "note_documents", note_the_first)
+    given = [record | {"session_id": "s", "turn": at} for at, record in enumerate(records(10))]
+    with memctl.open("boats", home=tmp_path, create=True) as kb:
+        kb.ingest(jsonl=io.BytesIO("".join(json.dumps(each) + "\n" for each in given).encode()))
+        assert calls == [7, *[3] * 5]
+        assert UPKEEP in [job.kind for job in kb.store.ledger.jobs.recent(9)]
+
+
+def test_what_was_left_to_a_run_that_stopped_does_not_count_for_the_next(
+    often: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_off(progress: Progress) -> None:
+        if progress.done >= 50:
+            raise OSError("the disk is gone")
+
+    monkeypatch.setattr(ingest_pipeline, "MANY_MEMORIES", 40)
+    often.ingestor.ingest(from_jsonl(lines(45), "r.jsonl"), turns_follow=lambda: True)
+    with pytest.raises((IngestStopped, OSError)):
+        often.ingestor.ingest(from_jsonl(lines(60), "r.jsonl"), break_off)
+    often.ingestor.ingest(from_jsonl(lines(61), "r.jsonl"))
+    assert not often.store.ledger.jobs.recent(9)
 
 
 def test_lines_are_indexed_though_a_turn_of_another_conversation_waits(
