@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import memctl
-from memctl.ingest import ingest_pipeline
+from memctl.ingest import document_processing, ingest_pipeline
 from memctl.ingest.batch_preparation import IngestLimits
 from memctl.ingest.discovery.ingest_inputs import from_jsonl
 from memctl.ingest.ingest_pipeline import IngestStopped
-from memctl.records import Progress
+from memctl.records import Progress, SourceText
 from memctl.schema.table_names import UPKEEP
 from memctl.sessions import folding
 from memctl.sessions.conversations import Message
 from memctl.store.ledger.session_repositories import Turn, TurnRepository
 from memctl.store.tables import upkeep
+from memctl.understanding.builtin_understander import BuiltinUnderstander
 
 from .conftest import Bench
 
@@ -142,3 +144,44 @@ def test_lines_are_indexed_though_a_turn_of_another_conversation_waits(
         kb.ingest(jsonl=lines(40))
         assert kb.store.ledger.turns.has_pending()
         assert UPKEEP in [job.kind for job in kb.store.ledger.jobs.recent(9)]
+
+
+@pytest.fixture
+def read_closely(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many texts the reading model gets while a test runs, each time."""
+    counts: list[int] = []
+    understand = BuiltinUnderstander.understand
+
+    def count(self: BuiltinUnderstander, texts: Sequence[SourceText]) -> Any:
+        if self._encoder is not None:
+            counts.append(len(texts))
+        return understand(self, texts)
+
+    monkeypatch.setattr(BuiltinUnderstander, "understand", count)
+    return counts
+
+
+def test_the_last_few_of_many_records_are_not_read_closely(
+    bench: Bench, read_closely: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(document_processing, "UNDERSTOOD_TOGETHER", 70)
+    assert bench.ingestor.ingest(from_jsonl(lines(75), "r.jsonl")).ingested == 75
+    assert not read_closely
+    bench.ingestor.ingest(from_jsonl(lines(80), "r.jsonl"))
+    assert read_closely == [5]
+
+
+@pytest.mark.parametrize(("count", "at_once"), [(270, 20_000), (80, 70)])
+def test_the_last_few_of_many_turns_are_not_read_closely(
+    tmp_path: Path,
+    read_closely: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    count: int,
+    at_once: int,
+) -> None:
+    monkeypatch.setattr(folding, "_TURNS_PER_BATCH", at_once)
+    given = [record | {"session_id": "s", "turn": at} for at, record in enumerate(records(count))]
+    with memctl.open("boats", home=tmp_path, create=True) as kb:
+        kb.ingest(jsonl=io.BytesIO("".join(json.dumps(each) + "\n" for each in given).encode()))
+        assert not kb.store.ledger.turns.has_pending()
+    assert not read_closely
