@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memctl.errors import ModelError
 from memctl.ingest.batches import (
@@ -27,6 +28,7 @@ from memctl.ingest.batches import (
 )
 from memctl.ingest.deduplication import Deduplicator, Deferred
 from memctl.ingest.discovery.sources import Source, SourceOrFailure
+from memctl.ingest.document_processing import MOST_READ_CLOSELY
 from memctl.ingest.file_units import Unpacking, kind_of, of_other_files
 from memctl.ingest.source_reading import Unreadable, identify, texts_of
 from memctl.ingest.worker_pool import WorkerDied, WorkerPool
@@ -108,6 +110,8 @@ class Preparer:
         self._limits = limits
         self._filling = _Filling(limits)
         self._flying: deque[Future[list[ProcessedGroup]]] = deque()
+        self._records = 0
+        """How many records have been worked on, or begun with."""
         self.read = 0
         """How many sources have been worked on, committed or not."""
 
@@ -224,6 +228,9 @@ class Preparer:
         yield from self._submit([file.listing(shared, ended)])
 
     def _submit(self, wanted: Sequence[WantedSource]) -> Generator[Batch, None, None]:
+        self._records += sum(each.is_record for each in wanted)
+        if self._records > MOST_READ_CLOSELY:
+            wanted = [replace(each, in_bulk=True) if each.is_record else each for each in wanted]
         for group in _portions(wanted, self._limits.together or WORKED_TOGETHER):
             self._known.note_begun(group)
             self._flying.append(self._worker_pool.submit(group, self._clock()))

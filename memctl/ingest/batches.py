@@ -80,6 +80,13 @@ class WantedSource(Struct, frozen=True):
     """Ids of parts of it that are not there, though memories of them are."""
     ends: tuple[str, ...] = ()
     """Ids of documents that end with it: units that a file of many has no more."""
+    in_bulk: bool = False
+    """Whether it comes with so many records that they are not read closely."""
+
+    @property
+    def is_record(self) -> bool:
+        """Whether it is a record, such as a line of JSON, and neither a file nor given as texts."""
+        return self.item.source.path is None and not self.item.source.texts
 
 
 class PreparedDocument(Struct, frozen=True):

@@ -45,7 +45,7 @@ CHARACTERS_TOGETHER = 4 << 20
 """At most this many documents, or this much text, are held as text at a time."""
 
 MOST_READ_CLOSELY = 64
-"""Records, such as lines of JSON, that are understood together as closely as files are."""
+"""Records, such as lines of JSON, that come together and are understood as closely as files are."""
 
 _PLACEHOLDER = DocumentSummary(0, "", "", ())
 
@@ -187,7 +187,7 @@ class DocumentProcessor(Struct):
     def _understander_of(self, read: Sequence[tuple[WantedSource, SourceText]]) -> Understander:
         """Return what understands some texts; records in bulk are understood quickly."""
         records = sum(_records(wanted, text) for wanted, text in read)
-        is_bulk = self.bulk_understander is not None and records > MOST_READ_CLOSELY
+        is_bulk = records > MOST_READ_CLOSELY or all(wanted.in_bulk for wanted, _ in read)
         return self.bulk_understander if is_bulk and self.bulk_understander else self.understander
 
     def _texts_for_understanding(
@@ -277,8 +277,7 @@ def _records(wanted: WantedSource, text: SourceText) -> int:
     """Return how many records a text is; one that was read from a file is none."""
     if text.reader == SESSION_READER:
         return len(text.segments)
-    source = wanted.item.source
-    return int(source.path is None and not source.texts)
+    return int(wanted.is_record)
 
 
 def _with_origin(wanted: WantedSource, text: SourceText) -> SourceText:

@@ -260,6 +260,11 @@ class Ingestor:
         again = documents_to_recover(self._store, lost)
         return self._run(lambda preparer: preparer.judged(again), None, len(lost))
 
+    def index_rest(self) -> None:
+        """Index what runs left to a later one, if that one has not come."""
+        if self._not_indexed:
+            self._index()
+
     def compare(self) -> FactComparison:
         """Compare what still waits to be compared with what is known; see ``FactComparer``."""
         return self._comparer.run() if self._comparer is not None else FactComparison()
@@ -338,9 +343,11 @@ class Ingestor:
             counters.facts = self._compare(counters, progress, total)
             self._not_indexed += counters.memories
             # A second index would leave the first behind, for readers, and takes as long again.
-            if turns_follow is None or not turns_follow():
-                self._tidy(counters)
+            is_last = turns_follow is None or not turns_follow()
+            if is_last and (counters.ingested or self._not_indexed):
+                self._index()
         except (MemctlError, OSError) as error:
+            self._not_indexed = 0  # no later run belongs to this one; the next writer indexes
             if not counters.ingested:
                 raise
             raise IngestStopped(error, counters.report()) from error
@@ -436,10 +443,8 @@ class Ingestor:
         state = Progress(counters.done, total, "documents", "comparing facts")
         return self._comparer.run(lambda: progress(state) if progress is not None else None)
 
-    def _tidy(self, counters: IngestCounters) -> None:
+    def _index(self) -> None:
         """Index what is new, if there is enough of it; otherwise the next writer does."""
-        if not counters.ingested:
-            return
         began = self._clock()
         is_bulk = self._not_indexed >= MANY_MEMORIES
         self._not_indexed = 0

@@ -193,6 +193,7 @@ class Documents(Part):
         if turns.added or turns.changed:
             kb.folding.change(turns.changed, kb.clock())
             report = turns.extend_report(report, kb.folding.fold(progress=progress))
+            ingestor.index_rest()
         gone = ingestor.end_gone(versions, run.folders) if versions and run.folders else ()
         return replace(report, outcomes=(*report.outcomes, *gone), gone=len(gone))
 

@@ -12,6 +12,7 @@ import json
 import logging
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice, zip_longest
@@ -26,6 +27,7 @@ from memctl.files import open_regular
 from memctl.ids import document_id
 from memctl.ingest.batches import IdentifiedSource, WantedSource
 from memctl.ingest.discovery.sources import Source
+from memctl.ingest.document_processing import MOST_READ_CLOSELY
 from memctl.ingest.document_records import (
     BESIDE_THE_TALK,
     MOST_GIST_SOURCES,
@@ -152,7 +154,8 @@ class Folding(Struct, frozen=True):
 
         while pending := self.store.ledger.turns.pending(_TURNS_PER_BATCH, key):
             try:
-                folded = self._take_over(pending, progress, index_later)
+                in_bulk = done.turns >= _TURNS_PER_BATCH
+                folded = self._take_over(pending, progress, index_later, in_bulk=in_bulk)
                 if done.memories >= due:
                     due = 2 * done.memories
                 done += folded
@@ -163,6 +166,8 @@ class Folding(Struct, frozen=True):
                 attempts += 1
                 if attempts >= _ATTEMPTS:
                     break
+        if done.turns:
+            self.ingestor().index_rest()
         return replace(done, waiting=self.store.ledger.turns.count_pending())
 
     def change(self, turns: Sequence[Turn], now: datetime) -> None:
@@ -224,13 +229,17 @@ class Folding(Struct, frozen=True):
         pending: Sequence[Turn],
         progress: ProgressListener | None,
         index_later: Callable[[], bool],
+        *,
+        in_bulk: bool,
     ) -> FoldedTurns:
         groups = list(_group_turns(pending))
-        numbers = self._next_parts({document_of(turns[0]) for turns in groups})
+        sizes = Counter(map(document_of, pending))
+        numbers = self._next_parts(set(sizes))
         parts = []
         for place, turns in enumerate(groups):
             root = document_of(turns[0])
-            parts.append(self._part(turns, root, numbers[root], place))
+            part = self._part(turns, root, numbers[root], place)
+            parts.append(replace(part, in_bulk=in_bulk or sizes[root] > MOST_READ_CLOSELY))
             numbers[root] += 1
 
         def note(outcomes: Iterable[FileOutcome]) -> None:

@@ -94,16 +94,33 @@ def test_a_text_has_the_tokens_that_its_tokenizer_makes_of_the_whole_of_it(text:
     assert EMBEDDER.count_tokens(text) == len(counted)
 
 
-@settings(max_examples=60)
-@given(st.lists(st.text(max_size=12), max_size=12).map(" ".join))
-def test_first_words_and_later_ones_have_the_same_tokens(text: str) -> None:
-    later = static_embedder.StaticEmbedder("later", EMBEDDER._folder)
-    vars(later).update(vars(EMBEDDER))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(static_embedder, "FEW_WORDS", 0)
-        later._words = static_embedder._Words(EMBEDDER._words._pairs, EMBEDDER._encode)
-        assert later.count_tokens(text) == EMBEDDER.count_tokens(text)
-        assert np.array_equal(later.embed([text]), EMBEDDER.embed([text]))
+words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=80)
+
+
+@settings(max_examples=200)
+@given(words | st.text("abelnorst", min_size=1, max_size=80))
+def test_first_words_and_later_ones_have_the_same_tokens(word: str) -> None:
+    assert EMBEDDER._words._pairs.encode(word) == EMBEDDER._encode_word(word)
+
+
+@pytest.mark.parametrize("joint", ["", "\n", "\t", '","'])
+def test_a_long_text_without_spaces_is_split_by_the_library(
+    joint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split: list[str] = []
+    encode = static_embedder._BytePairs.encode
+
+    def record(pairs: static_embedder._BytePairs, word: str) -> list[int]:
+        split.append(word)
+        return encode(pairs, word)
+
+    monkeypatch.setattr(static_embedder._BytePairs, "encode", record)
+    long = joint.join(f"host{number}.example.org" for number in range(1_500))
+    assert len(long) > 28_000
+    embedder = static_embedder.StaticEmbedder("fresh", EMBEDDER._folder)
+    tokens = EMBEDDER._tokenizer.encode(f"of {long}", add_special_tokens=False)
+    assert embedder.count_tokens(f"of {long}") == len(tokens)
+    assert split == ["of"]
 
 
 def test_a_question_is_embedded_without_the_library_that_splits_whole_texts() -> None:

@@ -237,16 +237,44 @@ def test_rows_are_looked_up_in_memory_once_their_columns_are_there(
     assert (cached.rows_with_ids(ids), cached.rows_of_turns(places)) == expected
 
 
-def test_the_metadata_of_few_documents_is_read_at_once(
-    store: Store, document_of, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def labelled(store: Store, document_of) -> CachedSnapshot:
+    """Three documents with metadata."""
     documents = [document_of(str(n), metadata={"n": n}) for n in range(3)]
     with store.write() as transaction:
         transaction.append("documents", documents_table(documents))
+    return CachedSnapshot(store.snapshot())
+
+
+def metadata_of(cached: CachedSnapshot, number: int) -> object:
+    return json.loads(cached.document_metadata([f"d_{number}"])[f"d_{number}"])
+
+
+def test_the_metadata_of_all_documents_are_read_only_for_repeated_questions(
+    labelled: CachedSnapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(2):
+        assert labelled.document_metadata(["d_1"]).keys() == {"d_1"}
+    assert metadata_of(labelled, 1) == {"n": 1}
+    monkeypatch.setattr(CachedSnapshot, "get", None)
+    assert metadata_of(labelled, 2) == {"n": 2}
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_metadata_that_are_too_big_to_keep_are_looked_up(
+    store: Store, document_of, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Whether those that were looked up are as big as the others or not."""
+    monkeypatch.setattr(tables_snapshot, "MAX_METADATA_BYTES", 100)
+    long = {"n": "far more than all of the others"}
+    documents = [document_of(str(n), metadata={"n": n} if n < 2 else long) for n in range(5)]
+    with store.write() as transaction:
+        transaction.append("documents", documents_table(documents))
     cached = CachedSnapshot(store.snapshot())
-    assert json.loads(cached.document_metadata(["d_1"])["d_1"]) == {"n": 1}
-    monkeypatch.setattr(CachedSnapshot, "scan", None)
-    assert json.loads(cached.document_metadata(["d_2"])["d_2"]) == {"n": 2}
+    for _ in range(4):
+        assert cached.document_metadata([f"d_{number}"]).keys() == {f"d_{number}"}
+    monkeypatch.setattr(CachedSnapshot, "batches", None)
+    assert metadata_of(cached, 3) == long
 
 
 def test_the_numbers_of_rows_hold_where_others_were_deleted(store: Store, rows_of) -> None:

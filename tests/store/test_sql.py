@@ -63,13 +63,13 @@ def ask(filled: Store) -> Callable[..., list[dict[str, Any]]]:
 def scans(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What is asked of the tables' files while a test runs."""
     asked: list[dict[str, Any]] = []
-    scanner = sql_module._Wide.scanner
+    scanner = sql_module._WidenedDataset.scanner
 
     def remembered(self: Any, *args: Any, **options: Any) -> Any:
         asked.append(options)
         return scanner(self, *args, **options)
 
-    monkeypatch.setattr(sql_module._Wide, "scanner", remembered)
+    monkeypatch.setattr(sql_module._WidenedDataset, "scanner", remembered)
     return asked
 
 

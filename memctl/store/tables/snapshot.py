@@ -459,7 +459,7 @@ def spread_positions(count: int, most: int) -> list[int]:
     return numbers
 
 
-def _by_id(rows: pa.Table) -> dict[str, str]:
+def _by_id(rows: pa.Table | pa.RecordBatch) -> dict[str, str]:
     """Return the second column of rows by the first one."""
     return dict(zip(*(column.to_pylist() for column in rows.columns), strict=True))
 
@@ -500,6 +500,8 @@ def _sort_rows(table: pa.Table, measure: str, way: str) -> pa.Table:
 
 MAX_CACHED_ROWS = 150_000
 """Memories whose columns may be kept: with texts and vectors of 256 numbers 1 kB each."""
+MAX_METADATA_BYTES = 16 << 20
+"""Metadata of documents are not kept if they are more than that: 80 bytes of each of 200,000."""
 A_LOOKUP, A_ROW = 1_000, 60
 """What looking rows up costs, and each of them, next to a row when all are read one after another:
 of 100,000 memories lance 13 finds 200 in 17 ms, and reads all in 120."""
@@ -553,7 +555,9 @@ class CachedSnapshot(Snapshot):
         self._paid: Counter[str] = Counter()
         self._cached_columns: dict[str, pa.ChunkedArray] = {}
         self._metadata: Mapping[str, str] | None = None
+        self._is_metadata_too_big = False
         self._document_lookups = 0
+        self._metadata_seen = self._metadata_bytes = 0
 
     def rows(self, table: TableName, numbers: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Return the rows of these numbers in their order, as far as possible from memory."""
@@ -578,15 +582,41 @@ class CachedSnapshot(Snapshot):
 
         As with ``rows``, all are read once single ones have cost more.
         """
+        if self._metadata is None and self._is_metadata_worth_caching():
+            self._metadata = self._read_metadata()
+            self._is_metadata_too_big = self._metadata is None
         if self._metadata is None:
-            self._document_lookups += A_DOCUMENT_LOOKUP
-            is_cheaper = self._document_lookups <= self.count("documents")
-            if is_cheaper or not self._is_small:
-                return _by_id(self.get("documents", ids, ["id", "metadata"]))
-            self._metadata = _by_id(
-                self.scan("documents", ~col("metadata").is_in(["{}"]), ["id", "metadata"])
-            )
+            found = _by_id(self.get("documents", ids, ["id", "metadata"]))
+            self._note_lookup(found)
+            return found
         return self._metadata
+
+    def _note_lookup(self, found: Mapping[str, str]) -> None:
+        self._document_lookups += A_DOCUMENT_LOOKUP
+        self._metadata_seen += len(found)
+        self._metadata_bytes += sum(map(len, found.values()))
+
+    def _is_metadata_worth_caching(self) -> bool:
+        if self._is_metadata_too_big or not self._is_small:
+            return False
+        count = self.count("documents")
+        expected = count * self._metadata_bytes / max(1, self._metadata_seen)
+        is_paid = self._document_lookups > max(count, _ONE_QUESTION)
+        return is_paid and expected <= MAX_METADATA_BYTES
+
+    def _read_metadata(self) -> Mapping[str, str] | None:
+        """Return the metadata of all documents that have any; None if they are too big to keep."""
+        found: dict[str, str] = {}
+        size = 0
+        where = ~col("metadata").is_in(["{}"])
+        for batch in self.batches(
+            "documents", where, ["id", "metadata"], batch_bytes=MAX_METADATA_BYTES // 4
+        ):
+            size += pc.sum(pc.binary_length(batch["metadata"])).as_py() or 0
+            if size > MAX_METADATA_BYTES:
+                return None
+            found |= _by_id(batch)
+        return found
 
     def _is_worth_caching(self, column: str) -> bool:
         is_paid = self._paid[column] > max(self._count, _ONE_QUESTION)
