@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from functools import cache
 from itertools import pairwise
 
 from msgspec import Struct
@@ -29,7 +30,14 @@ from memctl.consolidation.statements import (
 )
 from memctl.language.sentence_values import CHANGE_WORDS, Value
 from memctl.language.table_amounts import Cells, amount_column, is_number
-from memctl.language.word_lists import known_names, words_of_all
+from memctl.language.term_analysis import terms
+from memctl.language.word_lists import (
+    VERBS,
+    WEAK_WORDS,
+    known_names,
+    load_language,
+    words_of_all,
+)
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
 from memctl.search.answering.extractive_answer import CHANGE_PHRASE
 from memctl.understanding.relation_extraction import PostHolder, post_holders
@@ -557,6 +565,14 @@ _REGRET = re.compile(
     r"lamentablemente|purtroppo|helaas)\b",
     re.IGNORECASE,
 )
+"""Says that something has become of a plan, but not of which."""
+_CLAUSE_END = re.compile(
+    r"[,.;:!?()](?=\s|$)|\s[-–—]\s|\b(?:so|because|since|due to|but|weil|denn)\b", re.IGNORECASE
+)
+_ANY_PLAN = re.compile(
+    r"\b(?:dates?|days?|slots?|appointments?|termine?|rendez-vous|citas?|appuntament[oi])\b",
+    re.IGNORECASE,
+)
 _DAY_OF_MONTH = re.compile(
     r"\bthe (?P<day>[0-3]?\d)(?:st|nd|rd|th)"
     r"(?=\s*(?:[.,;:!?)]|$|(?:and|at|from|in|instead|now)\b))",
@@ -569,7 +585,8 @@ def rescheduled_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
     """Yield the days that a chat or an exchange of mails moved.
 
     "New date is the 27th" moves the day that was spoken of before in the same conversation, if it
-    is the only one that was still ahead.
+    is the only one that was still ahead.  "Sorry, the piano will be on the 27th" only moves that of
+    a piano.
     """
     threads: dict[tuple[str, str], list[Statement]] = defaultdict(list)
     for each in found:
@@ -578,13 +595,13 @@ def rescheduled_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
     for said in threads.values():
         said.sort(key=lambda each: each.day)
         for place, later in enumerate(said):
-            is_new = _NEW_DAY.search(later.quote) or (
-                later.memory.turn is None and _REGRET.search(later.quote)
-            )
-            slot = _planned_slot(later) if is_new else None
+            says_so = _NEW_DAY.search(later.quote) is not None
+            is_regret = later.memory.turn is None and _REGRET.search(later.quote) is not None
+            slot = _planned_slot(later) if says_so or is_regret else None
             if slot is None:
                 continue
             day = _day_of(slot.value, later)
+            subject = _moved_stems(later, slot.value)
             before = [
                 (each, own, planned)
                 for each in said[:place]
@@ -596,8 +613,35 @@ def rescheduled_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
             ]
             if len({planned for *_, planned in before}) == 1 and before[-1][-1] != day:
                 earlier, own, _ = before[-1]
+                if not says_so and not _is_about(earlier, subject):
+                    continue
                 difference = Difference(own, slot, frozenset())
                 yield Pair(earlier, later, difference, _RESCHEDULED_LOG_ODDS)
+
+
+def _moved_stems(statement: Statement, new: Value) -> frozenset[str]:
+    """Return the stems of what a sentence says has a new day; none if it only refers to it.
+
+    They stand in the clause of the new day, or in that of the words that say that it was moved.
+    """
+    clauses = _CLAUSE_END.split(statement.quote)
+    near = [each for each in clauses if new.text in each or _NEW_DAY.search(each)]
+    plain = _ANY_PLAN.sub(" ", _REGRET.sub(" ", _NEW_DAY.sub(" ", " ".join(near))))
+    weak = _weak_words(statement.language)
+    words = (word for word in re.findall(r"[^\W\d_][\w'’-]*", plain) if word.lower() not in weak)
+    return frozenset(terms(" ".join(words), statement.language)) - calendar_stems()
+
+
+@cache
+def _weak_words(language: str) -> frozenset[str]:
+    """Return the words that name nothing: greetings, auxiliary and usual verbs."""
+    return WEAK_WORDS | VERBS | load_language(language or "en").weak_words
+
+
+def _is_about(earlier: Statement, subject: frozenset[str]) -> bool:
+    """Return whether at least half of the stems that name something are those of a statement."""
+    shared = subject & earlier.context
+    return bool(shared) and 2 * len(shared) >= len(subject)
 
 
 def _planned_slot(statement: Statement) -> Slot | None:

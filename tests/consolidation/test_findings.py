@@ -559,6 +559,55 @@ def test_a_new_day_in_a_chat_of_two_plans_may_be_of_either(
     assert "change" not in insights_of(*chat(note, had, other, new))
 
 
+def mail(note: Note, day: str, sender: str, to: str, subject: str, text: str) -> list[Memory]:
+    """The head and the body of a mail."""
+    head = f"From: {sender} <{sender.lower()}@example.org>\nTo: {to}@example.org\n"
+    head += f"Subject: {subject}"
+    whole = replace(note(f"{head}\n\n{text}", day, f"{day}.eml"), title=subject)
+    start, end = len(head) + 2, len(whole.text)
+    return [
+        replace(whole, id=f"{whole.id}a", text=head, end=len(head)),
+        replace(whole, id=f"{whole.id}b", text=text, start=start, end=end),
+    ]
+
+
+EXAM = "Hello, the violin exam will take place on 20 March 2026 in Leeds. Can you drive me?"
+
+
+@pytest.mark.parametrize("sender", ["Carl", "Ann"])
+def test_a_mail_that_is_sorry_about_something_else_moves_no_day(
+    insights_of: Callable[..., dict[str, str]], note: Note, sender: str
+) -> None:
+    text = "Hello, sorry, I am on holiday until 25 March 2026 so the tax form has to wait."
+    asked = mail(note, "2026-03-02", "Ann", "bob", "Question", EXAM)
+    told = mail(note, "2026-03-05", sender, "bob", "Re: Question", text)
+    assert "change" not in insights_of(*asked, *told)
+
+
+def test_mails_of_one_subject_between_other_people_move_no_day(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    text = "Hello, the new date is 25 March 2026."
+    asked = mail(note, "2026-03-02", "Ann", "bob", "Question", EXAM)
+    told = mail(note, "2026-03-05", "Carl", "bob", "Re: Question", text)
+    assert "change" not in insights_of(*asked, *told)
+
+
+@pytest.mark.parametrize(
+    ("sender", "to", "text"),
+    [
+        ("Ann", "bob", "Hello, the new date is 25 March 2026."),
+        ("Bob", "ann", "Sorry, they say that the exam will be on 25 March 2026."),
+    ],
+)
+def test_a_mail_moves_the_day_of_one_between_the_same_people(
+    insights_of: Callable[..., dict[str, str]], note: Note, sender: str, to: str, text: str
+) -> None:
+    asked = mail(note, "2026-03-02", "Ann", "bob", "Question", EXAM)
+    told = mail(note, "2026-03-05", sender, to, "Re: Question", text)
+    assert "went from 20 March 2026 to 25 March 2026" in insights_of(*asked, *told)["change"]
+
+
 def test_days_from_which_prices_hold_are_no_day_that_moved(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
