@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.consolidation import insight_wording
-from memctl.consolidation.insight_findings import Finding, phrase
+from memctl.consolidation.insight_findings import Finding, part_around, phrase
 from memctl.consolidation.statements import (
     Slot,
     Statement,
@@ -573,6 +573,7 @@ _ANY_PLAN = re.compile(
     r"\b(?:dates?|days?|slots?|appointments?|termine?|rendez-vous|citas?|appuntament[oi])\b",
     re.IGNORECASE,
 )
+"""What everything that has a day may be called."""
 _DAY_OF_MONTH = re.compile(
     r"\bthe (?P<day>[0-3]?\d)(?:st|nd|rd|th)"
     r"(?=\s*(?:[.,;:!?)]|$|(?:and|at|from|in|instead|now)\b))",
@@ -585,8 +586,8 @@ def rescheduled_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
     """Yield the days that a chat or an exchange of mails moved.
 
     "New date is the 27th" moves the day that was spoken of before in the same conversation, if it
-    is the only one that was still ahead.  "Sorry, the piano will be on the 27th" only moves that of
-    a piano.
+    is the only one that was still ahead.  "The piano is put off to the 27th" only moves that of a
+    piano.
     """
     threads: dict[tuple[str, str], list[Statement]] = defaultdict(list)
     for each in found:
@@ -613,7 +614,7 @@ def rescheduled_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
             ]
             if len({planned for *_, planned in before}) == 1 and before[-1][-1] != day:
                 earlier, own, _ = before[-1]
-                if not says_so and not _is_about(earlier, subject):
+                if not _is_about(earlier, subject) and (subject or not says_so):
                     continue
                 difference = Difference(own, slot, frozenset())
                 yield Pair(earlier, later, difference, _RESCHEDULED_LOG_ODDS)
@@ -628,7 +629,7 @@ def _moved_stems(statement: Statement, new: Value) -> frozenset[str]:
     near = [each for each in clauses if new.text in each or _NEW_DAY.search(each)]
     plain = _ANY_PLAN.sub(" ", _REGRET.sub(" ", _NEW_DAY.sub(" ", " ".join(near))))
     weak = _weak_words(statement.language)
-    words = (word for word in re.findall(r"[^\W\d_][\w'’-]*", plain) if word.lower() not in weak)
+    words = (word for word in re.findall(r"\b[^\W\d_][\w'’-]*", plain) if word.lower() not in weak)
     return frozenset(terms(" ".join(words), statement.language)) - calendar_stems()
 
 
@@ -788,7 +789,7 @@ def _change_finding(
     if len(mentions) < 2 or _fluctuates(mentions):
         return None
     shared = best.difference.head or best.shared_stems
-    about = phrase((best.later, best.earlier), shared, weights)
+    about = _title(best, shared, weights)
     texts = [each.slot.value.text for each in mentions]
     if is_ordered:
         days = sorted({each.statement.day for each in mentions if not each.is_former})
@@ -812,6 +813,22 @@ def _change_finding(
         else (),
         is_said_already=len(sources) < 2,
     )
+
+
+def _title(pair: Pair, shared: frozenset[str], weights: StemWeights) -> str:
+    """Return what a change is of, in words of one of its sentences; no greeting or speaker."""
+    ends = (pair.later, pair.earlier)
+    weak = {
+        stem
+        for each in ends
+        for word, own in each.words
+        if word.lower() in _weak_words(each.language) or _ANY_PLAN.fullmatch(word)
+        for stem in own
+    }
+    speakers = {stem for each in ends for stem in terms(each.speaker, each.language)}
+    if named := shared - weak - speakers:
+        return phrase(ends, named, weights)
+    return part_around(pair.earlier.text, pair.difference.earlier.value.text).rstrip(".")
 
 
 def _is_surely_one_thing(pair: Pair) -> bool:

@@ -547,7 +547,9 @@ def test_a_new_day_in_a_chat_moves_the_only_one_that_was_ahead(
 ) -> None:
     had = ("2025-02-10", "He has his date for the knee: Thursday 6 March, at the clinic.")
     new = ("2025-03-03", "He has a fever, so they sent him home. New date is the 27th.")
-    assert "went from 6 March to the 27th" in insights_of(*chat(note, had, new))["change"]
+    text = insights_of(*chat(note, had, new))["change"]
+    assert text.startswith("“He has his date for the knee: Thursday 6 March")
+    assert "”: went from 6 March to the 27th " in text
 
 
 def test_a_new_day_in_a_chat_of_two_plans_may_be_of_either(
@@ -557,6 +559,29 @@ def test_a_new_day_in_a_chat_of_two_plans_may_be_of_either(
     other = ("2025-02-12", "The boiler gets its service on 20 March.")
     new = ("2025-03-03", "He has a fever, so they sent him home. New date is the 27th.")
     assert "change" not in insights_of(*chat(note, had, other, new))
+
+
+KNEE = ("2026-04-01", "Dad has his knee operation on 20 April 2026 at the Weston clinic.")
+
+
+def memories_of_chat(note: Note, *turns: tuple[str, str]) -> list[Memory]:
+    """Turns that were kept as memories."""
+    return [replace(each, level="memory", type="fact") for each in chat(note, *turns)]
+
+
+def test_a_new_day_of_something_else_in_a_chat_moves_no_other(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    new = ("2026-04-05", "The car service got postponed, it is on the 27th now.")
+    assert "change" not in insights_of(*memories_of_chat(note, KNEE, new))
+
+
+def test_a_day_that_moved_is_called_by_what_is_on_it_and_not_by_who_says_so(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    new = ("2026-04-05", "The knee operation got postponed, it is on the 27th now.")
+    text = insights_of(*memories_of_chat(note, KNEE, new))["change"]
+    assert text.startswith("“knee operation”: went from 20 April 2026 to the 27th ")
 
 
 def mail(note: Note, day: str, sender: str, to: str, subject: str, text: str) -> list[Memory]:
@@ -605,7 +630,9 @@ def test_a_mail_moves_the_day_of_one_between_the_same_people(
 ) -> None:
     asked = mail(note, "2026-03-02", "Ann", "bob", "Question", EXAM)
     told = mail(note, "2026-03-05", sender, to, "Re: Question", text)
-    assert "went from 20 March 2026 to 25 March 2026" in insights_of(*asked, *told)["change"]
+    said = insights_of(*asked, *told)["change"]
+    assert "went from 20 March 2026 to 25 March 2026" in said
+    assert not said.startswith("“Hello”")
 
 
 def test_days_from_which_prices_hold_are_no_day_that_moved(
