@@ -628,13 +628,13 @@ def _moved_stems(statement: Statement, new: Value) -> frozenset[str]:
     clauses = _CLAUSE_END.split(statement.quote)
     near = [each for each in clauses if new.text in each or _NEW_DAY.search(each)]
     plain = _ANY_PLAN.sub(" ", _REGRET.sub(" ", _NEW_DAY.sub(" ", " ".join(near))))
-    weak = _weak_words(statement.language)
+    weak = weak_words(statement.language)
     words = (word for word in re.findall(r"\b[^\W\d_][\w'’-]*", plain) if word.lower() not in weak)
     return frozenset(terms(" ".join(words), statement.language)) - calendar_stems()
 
 
 @cache
-def _weak_words(language: str) -> frozenset[str]:
+def weak_words(language: str) -> frozenset[str]:
     """Return the words that name nothing: greetings, auxiliary and usual verbs."""
     return WEAK_WORDS | VERBS | load_language(language or "en").weak_words
 
@@ -822,7 +822,7 @@ def _title(pair: Pair, shared: frozenset[str], weights: StemWeights) -> str:
         stem
         for each in ends
         for word, own in each.words
-        if word.lower() in _weak_words(each.language) or _ANY_PLAN.fullmatch(word)
+        if word.lower() in weak_words(each.language) or _ANY_PLAN.fullmatch(word)
         for stem in own
     }
     speakers = {stem for each in ends for stem in terms(each.speaker, each.language)}

@@ -346,10 +346,20 @@ def test_days_count_as_of_what_is_said_and_not_of_the_properties_of_files(
     assert "31 July 2024 is coming up (as of 20 July 2024)" in said["deadline"]
 
 
+@pytest.mark.parametrize("text", ["Due 28 September 2024.", "Sorry, due by 28 September 2024."])
 def test_a_deadline_of_nothing_is_not_told(
-    insights_of: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note, text: str
 ) -> None:
-    assert insights_of(fact(note, "Due 28 September 2024.", "2024-09-12", "a.md")) == {}
+    assert insights_of(fact(note, text, "2024-09-12", "a.md")) == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["- Passport expires on 28 September 2024.", "rent due by 28 September 2024"]
+)
+def test_one_word_says_what_is_due(
+    insights_of: Callable[..., dict[str, str]], note: Note, text: str
+) -> None:
+    assert "is coming up" in insights_of(fact(note, text, "2024-09-12", "a.md"))["deadline"]
 
 
 def test_who_did_not_come_is_overdue(
