@@ -214,6 +214,55 @@ def test_rates_of_different_jobs_are_no_change(
     assert "change" not in insights_of(invoices_with(note, rates))
 
 
+def purchases(note: Note, *rows: str, columns: str = "supplier; item; price") -> Memory:
+    """A table of what was bought, one row a month."""
+    names = ("date", *columns.split("; "))
+    lines = (
+        "; ".join(
+            f"{name}: {value}"
+            for name, value in zip(names, (f"2024-0{month}-01", *row.split(", ")), strict=True)
+        )
+        for month, row in enumerate(rows, 1)
+    )
+    table = note("\n".join(lines), "2024-09-30", "purchases.csv")
+    return replace(table, row=1, title="Purchases")
+
+
+BOARDS, HINGES = "Brandt Stores, Oak boards, 40", "Brandt Stores, Brass hinges, 85"
+PAINT = "Kelm Paints, Blue paint, {}"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        (BOARDS, BOARDS, HINGES, HINGES, PAINT.format(12), PAINT.format(12)),
+        (BOARDS, BOARDS.replace("Oak", "Elm"), HINGES, HINGES.replace("Brass", "Steel")),
+    ],
+)
+def test_prices_of_different_items_of_one_supplier_are_no_change(
+    insights_of: Callable[..., dict[str, str]], note: Note, rows: tuple[str, ...]
+) -> None:
+    assert "change" not in insights_of(purchases(note, *rows))
+
+
+def test_a_price_of_one_of_several_items_of_a_supplier_is_a_change(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    dearer = BOARDS.replace("40", "44")
+    text = insights_of(purchases(note, BOARDS, BOARDS, HINGES, HINGES, dearer, dearer))["change"]
+    assert text.startswith("Purchases: price of Brandt Stores, Oak boards went from 40 to 44 ")
+
+
+def test_what_became_of_invoices_does_not_part_their_rates(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    lines = [
+        f"Harrow Hall, {said}" for said in ("paid, 230", "paid, 230", "open, 245", "open, 245")
+    ]
+    table = purchases(note, *lines, columns="client; status; rate")
+    assert "rate of Harrow Hall went from 230 to 245 " in insights_of(table)["change"]
+
+
 def price_lists(note: Note, one: str, other: str) -> list[Memory]:
     """Two lists with titles, of which the second has other prices, a new and a missing entry."""
     texts = (
