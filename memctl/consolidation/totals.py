@@ -82,12 +82,21 @@ _STILL_PAID = timedelta(days=62)
 _LEAST_OF_YEAR = 5
 """Rows of a year whose sum is compared with that of the next one, which also span a part of it."""
 _LEAST_SPAN = timedelta(days=150)
-_RATE = re.compile(
-    r"(?<![^\W_])(?:rate|price|fee|tariff|rent|per|satz|preis|tarif|miete|prix|loyer|precio|tarifa|"
+_COST = re.compile(
+    r"(?<![^\W_])(?:price|fee|tariff|rent|preis|tarif|miete|prix|loyer|precio|tarifa|"
     r"alquiler|prezzo|tariffa|affitto|prijs|tarief|huur)(?![^\W_])",
     re.IGNORECASE,
 )
 """In the name of a column of what one of something costs."""
+_RATE = re.compile(
+    r"(?:(?:hourly|daily|weekly|monthly|yearly|annual|hour|day|week|night|room|pay|our|old|new)"
+    r"[ _-])?rate(?:[ _-](?:per|an?|/)[ _-]\w+)?|satz",
+    re.IGNORECASE,
+)
+"""The name of a column of a rate of money."""
+_ANY_RATE = re.compile(r"(?<![^\W_])(?:rate|satz|per)(?![^\W_])", re.IGNORECASE)
+"""In the name of a column of a rate, which is one of money only beside a currency: "beats per
+minute", "hours per week"."""
 _PRICE = re.compile(r"(?<![^\W_])(?:price|preis|prix|precio|prezzo|prijs)(?![^\W_])", re.IGNORECASE)
 """In the name of a column of what an item costs, and not the work for somebody."""
 _NO_THING = re.compile(
@@ -343,11 +352,21 @@ def find_rates(found: Sequence[Statement], _: StemWeights) -> list[Finding]:
     """Return the rates and prices of a table that went up, or down, for one party or thing."""
     findings: dict[tuple[int, ...], Finding] = {}
     for rows in tables(found):
-        for column in filter(_RATE.search, column_names([row.cells for row in rows])):
+        for column in column_names([row.cells for row in rows]):
+            if not _is_of_money(rows, column):
+                continue
             for name, own in _rows_of_one_thing(rows, column):
                 if finding := _rate_finding(name, own, column):
                     findings.setdefault(tuple(map(id, finding.evidence)), finding)
     return list(findings.values())
+
+
+def _is_of_money(rows: Sequence[Statement], column: str) -> bool:
+    """Return whether a column is one of rates or prices."""
+    if _COST.search(column) or _RATE.fullmatch(column):
+        return True
+    marked = any(_MARK.search(row.cells.get(column, "")) for row in rows)
+    return _ANY_RATE.search(column) is not None and bool(marked or _MARK.search(column))
 
 
 def _rows_of_one_thing(

@@ -253,6 +253,25 @@ def test_a_price_of_one_of_several_items_of_a_supplier_is_a_change(
     assert text.startswith("Purchases: price of Brandt Stores, Oak boards went from 40 to 44 ")
 
 
+@pytest.mark.parametrize(
+    ("column", "mark", "is_told"),
+    [
+        ("hours per week", "", False),
+        ("heart rate", "", False),
+        ("per week", "£", True),
+        ("EUR per week", "", True),
+        ("hourly rate", "", True),
+    ],
+)
+def test_only_a_rate_of_money_is_told(
+    insights_of: Callable[..., dict[str, str]], note: Note, column: str, mark: str, *, is_told: bool
+) -> None:
+    jobs = zip(("rigging", "microphones", "winches", "projector"), (10, 10, 25, 25), strict=True)
+    lines = [f"Harrow Hall, {job}, {mark}{amount}" for job, amount in jobs]
+    found = insights_of(purchases(note, *lines, columns=f"customer; task; {column}"))
+    assert (f"{column} of Harrow Hall went from {mark}10 " in found.get("change", "")) is is_told
+
+
 def test_what_became_of_invoices_does_not_part_their_rates(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
