@@ -343,13 +343,39 @@ def test_what_happens_on_three_days_is_told_with_what_is_the_same(
     assert "each time with “dimmer rack” and “fog machine”. " in text
 
 
-def test_what_may_happen_again_has_not_happened(
-    insights_of: Callable[..., dict[str, str]], note: Note
+@pytest.mark.parametrize(
+    "last",
+    [
+        "Will wrote that the dimmer rack tripped again, fog machine on.",
+        "The can of fog fluid by the fog machine fell and the dimmer rack tripped again.",
+    ],
+)
+def test_a_name_or_a_noun_like_an_auxiliary_does_not_hide_what_happened_again(
+    insights_of: Callable[..., dict[str, str]], note: Note, last: str
 ) -> None:
     texts = (
         ("The dimmer rack tripped when the fog machine came on.", "2024-01-15"),
         ("The dimmer rack tripped in scene three, fog machine running.", "2024-03-09"),
-        ("Without the fog machine we can try the dimmer rack again.", "2024-05-18"),
+        (last, "2024-05-18"),
+    )
+    found = insights_of(*(fact(note, said, day, f"{day}.md") for said, day in texts))
+    assert "recurring" in found
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "Without the fog machine we can try the dimmer rack again.",
+        "With the fog machine on, the dimmer rack will trip again.",
+    ],
+)
+def test_what_may_happen_again_has_not_happened(
+    insights_of: Callable[..., dict[str, str]], note: Note, last: str
+) -> None:
+    texts = (
+        ("The dimmer rack tripped when the fog machine came on.", "2024-01-15"),
+        ("The dimmer rack tripped in scene three, fog machine running.", "2024-03-09"),
+        (last, "2024-05-18"),
     )
     found = insights_of(*(fact(note, said, day, f"{day}.md") for said, day in texts))
     assert "recurring" not in found
