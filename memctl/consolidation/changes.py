@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from functools import cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -594,30 +594,32 @@ def rescheduled_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
         if each.thread and each.is_dated and not each.is_question:
             threads[each.memory.namespace, each.thread].append(each)
     for said in threads.values():
-        said.sort(key=lambda each: each.day)
-        for place, later in enumerate(said):
-            says_so = _NEW_DAY.search(later.quote) is not None
-            is_regret = later.memory.turn is None and _REGRET.search(later.quote) is not None
-            slot = _planned_slot(later) if says_so or is_regret else None
-            if slot is None:
-                continue
-            day = _day_of(slot.value, later)
-            subject = _moved_stems(later, slot.value)
-            before = [
-                (each, own, planned)
-                for each in said[:place]
-                for own in each.slots
-                if each.day < later.day
-                and not _CALLED_OFF.search(each.text)
-                and (planned := _day_of(own.value, each))
-                and later.day <= planned
-            ]
-            if len({planned for *_, planned in before}) == 1 and before[-1][-1] != day:
-                earlier, own, _ = before[-1]
-                if not _is_about(earlier, subject) and (subject or not says_so):
-                    continue
-                difference = Difference(own, slot, frozenset())
-                yield Pair(earlier, later, difference, _RESCHEDULED_LOG_ODDS)
+        ahead: dict[date, tuple[Statement, Slot]] = {}
+        for day, told in groupby(sorted(said, key=lambda each: each.day), lambda each: each.day):
+            ahead = {planned: item for planned, item in ahead.items() if day <= planned}
+            today = list(told)
+            if len(ahead) == 1:
+                ((planned, (earlier, own)),) = ahead.items()
+                for later in today:
+                    slot = _new_slot(later, earlier)
+                    if slot is not None and _day_of(slot.value, later) != planned:
+                        difference = Difference(own, slot, frozenset())
+                        yield Pair(earlier, later, difference, _RESCHEDULED_LOG_ODDS)
+            for each in today:
+                if not _CALLED_OFF.search(each.text):
+                    days = ((slot, _day_of(slot.value, each)) for slot in each.slots)
+                    ahead |= {planned: (each, slot) for slot, planned in days if planned}
+
+
+def _new_slot(later: Statement, earlier: Statement) -> Slot | None:
+    """Return the new day that a statement gives what an earlier one is about; None if none."""
+    says_so = _NEW_DAY.search(later.quote) is not None
+    is_regret = later.memory.turn is None and _REGRET.search(later.quote) is not None
+    slot = _planned_slot(later) if says_so or is_regret else None
+    if slot is None:
+        return None
+    subject = _moved_stems(later, slot.value)
+    return slot if _is_about(earlier, subject) or (says_so and not subject) else None
 
 
 def _moved_stems(statement: Statement, new: Value) -> frozenset[str]:

@@ -665,6 +665,21 @@ def test_a_new_day_in_a_chat_of_two_plans_may_be_of_either(
     assert "change" not in insights_of(*chat(note, had, other, new))
 
 
+def test_the_days_of_a_long_chat_are_read_once_each(
+    note: Note, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[object] = []
+    day_of = changes._day_of
+    monkeypatch.setattr(changes, "_day_of", lambda *given: read.append(given) or day_of(*given))
+    turns = [
+        (f"2026-0{month}-{day:02}", f"Delivery {day} was moved to {day} October 2026.")
+        for month in range(1, 7)
+        for day in range(1, 28)
+    ]
+    list(changes.rescheduled_pairs(statements(chat(note, *turns))))
+    assert len(read) <= 4 * len(turns)
+
+
 KNEE = ("2026-04-01", "Dad has his knee operation on 20 April 2026 at the Weston clinic.")
 
 
