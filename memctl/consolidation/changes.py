@@ -12,13 +12,14 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from itertools import pairwise
+from functools import cache
+from itertools import groupby, pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.consolidation import insight_wording
-from memctl.consolidation.insight_findings import Finding, phrase
+from memctl.consolidation.insight_findings import Finding, part_around, phrase
 from memctl.consolidation.statements import (
     Slot,
     Statement,
@@ -30,7 +31,12 @@ from memctl.consolidation.statements import (
 from memctl.language.sentence_values import CHANGE_WORDS, Value
 from memctl.language.table_amounts import Cells, amount_column, is_number
 from memctl.language.term_analysis import terms
-from memctl.language.word_lists import words_of_all
+from memctl.language.word_lists import (
+    VERBS,
+    WEAK_WORDS,
+    load_language,
+    words_of_all,
+)
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
 from memctl.search.answering.extractive_answer import CHANGE_PHRASE
 from memctl.understanding.relation_extraction import PostHolder, post_holders
@@ -565,6 +571,15 @@ _REGRET = re.compile(
     r"lamentablemente|purtroppo|helaas)\b",
     re.IGNORECASE,
 )
+"""Says that something has become of a plan, but not of which."""
+_CLAUSE_END = re.compile(
+    r"[,.;:!?()](?=\s|$)|\s[-–—]\s|\b(?:so|because|since|due to|but|weil|denn)\b", re.IGNORECASE
+)
+_ANY_PLAN = re.compile(
+    r"\b(?:dates?|days?|slots?|appointments?|termine?|rendez-vous|citas?|appuntament[oi])\b",
+    re.IGNORECASE,
+)
+"""What everything that has a day may be called."""
 _DAY_OF_MONTH = re.compile(
     r"\bthe (?P<day>[0-3]?\d)(?:st|nd|rd|th)"
     r"(?=\s*(?:[.,;:!?)]|$|(?:and|at|from|in|instead|now)\b))",
@@ -578,35 +593,65 @@ def rescheduled_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
     """Yield the days that a chat or an exchange of mails moved.
 
     "New date is the 27th" moves the day that was spoken of before in the same conversation, if it
-    is the only one that was still ahead.
+    is the only one that was still ahead.  "The piano is put off to the 27th" only moves that of a
+    piano.
     """
     threads: dict[tuple[str, str], list[Statement]] = defaultdict(list)
     for each in found:
         if each.thread and each.is_dated and not each.is_question:
             threads[each.memory.namespace, each.thread].append(each)
     for said in threads.values():
-        said.sort(key=lambda each: each.day)
-        for place, later in enumerate(said):
-            is_new = _NEW_DAY.search(later.quote) or (
-                later.memory.turn is None and _REGRET.search(later.quote)
-            )
-            slot = _planned_slot(later) if is_new else None
-            if slot is None:
-                continue
-            day = _day_of(slot.value, later)
-            before = [
-                (each, own, planned)
-                for each in said[:place]
-                for own in each.slots
-                if each.day < later.day
-                and not _CALLED_OFF.search(each.text)
-                and (planned := _day_of(own.value, each))
-                and later.day <= planned
-            ]
-            if len({planned for *_, planned in before}) == 1 and before[-1][-1] != day:
-                earlier, own, _ = before[-1]
-                difference = Difference(own, slot, frozenset())
-                yield Pair(earlier, later, difference, _RESCHEDULED_LOG_ODDS)
+        ahead: dict[date, tuple[Statement, Slot]] = {}
+        for day, told in groupby(sorted(said, key=lambda each: each.day), lambda each: each.day):
+            ahead = {planned: item for planned, item in ahead.items() if day <= planned}
+            today = list(told)
+            if len(ahead) == 1:
+                ((planned, (earlier, own)),) = ahead.items()
+                for later in today:
+                    slot = _new_slot(later, earlier)
+                    if slot is not None and _day_of(slot.value, later) != planned:
+                        difference = Difference(own, slot, frozenset())
+                        yield Pair(earlier, later, difference, _RESCHEDULED_LOG_ODDS)
+            for each in today:
+                if not _CALLED_OFF.search(each.text):
+                    days = ((slot, _day_of(slot.value, each)) for slot in each.slots)
+                    ahead |= {planned: (each, slot) for slot, planned in days if planned}
+
+
+def _new_slot(later: Statement, earlier: Statement) -> Slot | None:
+    """Return the new day that a statement gives what an earlier one is about; None if none."""
+    says_so = _NEW_DAY.search(later.quote) is not None
+    is_regret = later.memory.turn is None and _REGRET.search(later.quote) is not None
+    slot = _planned_slot(later) if says_so or is_regret else None
+    if slot is None:
+        return None
+    subject = _moved_stems(later, slot.value)
+    return slot if _is_about(earlier, subject) or (says_so and not subject) else None
+
+
+def _moved_stems(statement: Statement, new: Value) -> frozenset[str]:
+    """Return the stems of what a sentence says has a new day; none if it only refers to it.
+
+    They stand in the clause of the new day, or in that of the words that say that it was moved.
+    """
+    clauses = _CLAUSE_END.split(statement.quote)
+    near = [each for each in clauses if new.text in each or _NEW_DAY.search(each)]
+    plain = _ANY_PLAN.sub(" ", _REGRET.sub(" ", _NEW_DAY.sub(" ", " ".join(near))))
+    weak = weak_words(statement.language)
+    words = (word for word in re.findall(r"\b[^\W\d_][\w'’-]*", plain) if word.lower() not in weak)
+    return frozenset(terms(" ".join(words), statement.language)) - calendar_stems()
+
+
+@cache
+def weak_words(language: str) -> frozenset[str]:
+    """Return the words that name nothing: greetings, auxiliary and usual verbs."""
+    return WEAK_WORDS | VERBS | load_language(language or "en").weak_words
+
+
+def _is_about(earlier: Statement, subject: frozenset[str]) -> bool:
+    """Return whether at least half of the stems that name something are those of a statement."""
+    shared = subject & earlier.context
+    return bool(shared) and 2 * len(shared) >= len(subject)
 
 
 def _planned_slot(statement: Statement) -> Slot | None:
@@ -799,7 +844,7 @@ def _change_finding(
     if len(mentions) < 2 or _fluctuates(mentions):
         return None
     shared = best.difference.head or best.shared_stems
-    about = phrase((best.later, best.earlier), shared, weights)
+    about = _title(best, shared, weights)
     texts = [each.slot.value.text for each in mentions]
     if is_ordered:
         days = sorted({each.statement.day for each in mentions if not each.is_former})
@@ -823,6 +868,22 @@ def _change_finding(
         else (),
         is_said_already=len(sources) < 2,
     )
+
+
+def _title(pair: Pair, shared: frozenset[str], weights: StemWeights) -> str:
+    """Return what a change is of, in words of one of its sentences; no greeting or speaker."""
+    ends = (pair.later, pair.earlier)
+    weak = {
+        stem
+        for each in ends
+        for word, own in each.words
+        if word.lower() in weak_words(each.language) or _ANY_PLAN.fullmatch(word)
+        for stem in own
+    }
+    speakers = {stem for each in ends for stem in terms(each.speaker, each.language)}
+    if named := shared - weak - speakers:
+        return phrase(ends, named, weights)
+    return part_around(pair.earlier.text, pair.difference.earlier.value.text).rstrip(".")
 
 
 def _is_surely_one_thing(pair: Pair) -> bool:

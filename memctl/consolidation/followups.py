@@ -12,7 +12,7 @@ from itertools import combinations
 from msgspec import Struct
 
 from memctl.consolidation import insight_wording
-from memctl.consolidation.changes import CONDITION, stated_pairs
+from memctl.consolidation.changes import CONDITION, stated_pairs, weak_words
 from memctl.consolidation.insight_findings import Finding, part_around, phrase
 from memctl.consolidation.statements import Statement, StemWeights, at_noon, newest_day, relatedness
 from memctl.language.date_mentions import DateSpan, date_spans
@@ -72,8 +72,6 @@ _MOST_ASKED = 100
 """Pairs of which the reading model is asked."""
 _MIN_RELATIVE_NEARNESS = 0.8
 """Share of what ties a promise to what is missing that must tie what is done to it."""
-_FEWEST_OWN_STEMS = 2
-"""Of a deadline, besides what says that it is one: "due 28 September" says of nothing."""
 _CLAUSE_END = re.compile(r"[.;](?=\s)")
 _MOST_BEFORE = 60
 """Characters between a word such as "by" and the day."""
@@ -223,10 +221,7 @@ def _due(
         has_passed = day < today
         if has_passed and not _is_limit(each.text[: span.start]):
             continue
-        if (
-            len(each.stems - frozenset(terms(" ".join(_DUE.findall(each.text)))))
-            < _FEWEST_OWN_STEMS
-        ):
+        if not _says_what_is_due(each):
             continue
         later = [f for f in _statements_about(each, holders, weights) if f.day > each.day]
         if later or _is_named_later(day, each, everything) or _is_put_off(day, each, statements):
@@ -243,6 +238,13 @@ def _due(
             about=" ".join(["due", *sorted(each.stems)]),
             strength=each.memory.importance - (0.5 if has_passed else 0.4),
         )
+
+
+def _says_what_is_due(statement: Statement) -> bool:
+    """Return whether a deadline has a word of its own; "due 28 September" is one of nothing."""
+    due = frozenset(terms(" ".join(_DUE.findall(statement.text)), statement.language))
+    weak = weak_words(statement.language)
+    return any(word.lower() not in weak and own - due for word, own in statement.words)
 
 
 def _is_put_off(day: date, promise: Statement, found: Sequence[Statement]) -> bool:

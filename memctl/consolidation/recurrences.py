@@ -20,11 +20,21 @@ _AGAIN = re.compile(
     re.IGNORECASE,
 )
 _SUPPOSED = re.compile(
-    r"\b(?:can|could|will|would|shall|should|might|must|if|unless|kann|könnte|wird|würde|falls|"
-    r"peut|pourrait|puede|podría|può|potrebbe)\b|['’](?:ll|d)\b",
+    r"(?:(?<!\w)(?:can|will|may|must|[Cc]ould|[Ww]ould|[Ss]hall|[Ss]hould|[Mm]ight|kann|könnte|wird|"
+    r"würde|peut|pourrait|puede|podría|può|potrebbe)|['’](?:ll|d))\b"
+)
+"""Before a verb of what has not happened: "then we can talk about it again".  Will and May are
+names."""
+_CONDITION = re.compile(r"\b(?:if|unless|falls)\b", re.IGNORECASE)
+_OF_NOUN = re.compile(r"\b(?:an?|the|my|your|our|his|her|its|their)\s+$", re.IGNORECASE)
+"""Before what is no auxiliary but a noun: "the can", "his will"."""
+_HAPPENED = re.compile(
+    r"(?<!\bbe )(?<!\bget )(?<!\bhave )(?<!\bbeen )"
+    r"\b(?:\w{2,}ed|was|were|did|had|went|came|broke|fell|got)\b",
     re.IGNORECASE,
 )
-"""In a sentence of what has not happened: "then we can talk about it again"."""
+"""A past verb, which no auxiliary before it goes with."""
+_CLAUSE_END = re.compile(r"[,.;:!?](?=\s|$)|\s[-–—]\s")
 _FEWEST_DAYS = 3
 _MOST_DAYS = 6
 """What is mentioned on more days is a subject, not an event."""
@@ -88,9 +98,7 @@ def _recurrence_finding(
         return None
     if len({each.document for each in times}) < 2:
         return None
-    again = sum(
-        bool(_AGAIN.search(each.quote)) and not _SUPPOSED.search(each.text) for each in times
-    )
+    again = sum(_has_happened_again(each.quote) for each in times)
     kept = sum(each.is_kept for each in times)
     if not again or kept < 2 or _is_name(two, times):
         return None
@@ -115,6 +123,22 @@ def _recurrence_finding(
         + 1.4 * (min(weights.sum(most) / weights.rare, 2 * _USUAL_SHARED) - _USUAL_SHARED)
         + 0.3 * (kept - len(times))
         + 0.4,
+    )
+
+
+def _has_happened_again(text: str) -> bool:
+    """Return whether a text says that something happened again, not that it may."""
+    return any(
+        not _is_supposed(_CLAUSE_END.split(text[: said.start()])[-1])
+        for said in _AGAIN.finditer(text)
+    )
+
+
+def _is_supposed(clause: str) -> bool:
+    """Return whether what a clause says before "again" may happen."""
+    return _CONDITION.search(clause) is not None or any(
+        not _OF_NOUN.search(clause[: modal.start()]) and not _HAPPENED.search(clause, modal.end())
+        for modal in _SUPPOSED.finditer(clause)
     )
 
 

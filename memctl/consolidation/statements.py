@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, time
+from email.utils import getaddresses
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,7 @@ _LONG = 60
 conversation all do."""
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|\||```|~~~|[-=*_]{3,}\s*$)")
 _MAIL_HEAD = re.compile(r"From: \W*(?P<sender>[^<>\n\"]+?)\W*(?:<[^>\n]*>)?\n(?:[\w-]+: .*\n)+")
+_PARTICIPANTS = re.compile(r"^(?:From|To|Cc): (.*)", re.MULTILINE)
 _SALUTATION = re.compile(r"[^\n.]{1,40},\s*$")
 """Such as "Dear Ann,", a line that says nothing."""
 _MOST_READ_FOR_LANGUAGE = 4
@@ -131,7 +133,10 @@ class Statement(Struct, frozen=True, dict=True):
     is_recorded: bool = False
     """Whether its day is only that of the properties of a file, or of an entry of a calendar."""
     thread: str = ""
-    """The chat that it is from, or the subject of its mail without "Re:"; "" if neither."""
+    """The chat that it is from, or the subject of its mail without "Re:" with the addresses that it
+    is from and to; "" if neither."""
+    language: str = ""
+    """That of its document (ISO 639-1); "" if it isn't known."""
 
     @cached_property
     def context(self) -> frozenset[str]:
@@ -242,13 +247,15 @@ class _Document(Struct, frozen=True):
     day: date | None
     topic: str
     sender: str
+    participants: str
+    """The addresses that a mail is from and to, in the same order for a reply."""
     language: str
 
     @classmethod
     def of(cls, passages: Sequence[Memory]) -> _Document:
         """Return what the first passages say of their document."""
         if not passages:
-            return cls(None, "", "", "")
+            return cls(None, "", "", "", "")
         first = passages[0]
         head = _MAIL_HEAD.match(first.text + "\n") if not first.start else None
         said = "\n".join(each.text for each in passages[bool(head) : _MOST_READ_FOR_LANGUAGE])
@@ -256,8 +263,14 @@ class _Document(Struct, frozen=True):
             None if first.start else _day_of_head(first),
             _defined_title(first),
             head["sender"] if head else "",
+            _participants(head.group()) if head else "",
             identify_language(said),
         )
+
+
+def _participants(head: str) -> str:
+    addresses = getaddresses(_PARTICIPANTS.findall(head))
+    return " ".join(sorted({address.casefold() for _, address in addresses if address}))
 
 
 def _sentences(memory: Memory) -> list[tuple[int, int]]:
@@ -344,13 +357,16 @@ def _statement(
     whole = insight_wording.quotable(memory.text[slice(*quote)])
     above = (memory.title, memory.heading, speaker) if memory.turn is None else ()
     titles = _stems(" ".join(above), document.language)
-    thread = insight_wording.subject(memory.title).casefold() if document.sender else ""
+    thread = ""
     if memory.turn is not None:
         thread = memory.document_id or ""
+    elif document.sender:
+        thread = f"{insight_wording.subject(memory.title)}\n{document.participants}".casefold()
     is_recorded = is_recorded or memory.doc_type == "other"
     return Statement(
         owner, plain, speaker, day, is_dated, words, stems, slots, document.topic,
         whole, _stems(whole, document.language) | stems, titles, is_recorded, thread,
+        document.language,
     )  # fmt: skip
 
 

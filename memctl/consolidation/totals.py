@@ -82,12 +82,29 @@ _STILL_PAID = timedelta(days=62)
 _LEAST_OF_YEAR = 5
 """Rows of a year whose sum is compared with that of the next one, which also span a part of it."""
 _LEAST_SPAN = timedelta(days=150)
-_RATE = re.compile(
-    r"(?<![^\W_])(?:rate|price|fee|tariff|rent|per|satz|preis|tarif|miete|prix|loyer|precio|tarifa|"
+_COST = re.compile(
+    r"(?<![^\W_])(?:price|fee|tariff|rent|preis|tarif|miete|prix|loyer|precio|tarifa|"
     r"alquiler|prezzo|tariffa|affitto|prijs|tarief|huur)(?![^\W_])",
     re.IGNORECASE,
 )
 """In the name of a column of what one of something costs."""
+_RATE = re.compile(
+    r"(?:(?:hourly|daily|weekly|monthly|yearly|annual|hour|day|week|night|room|pay|our|old|new)"
+    r"[ _-])?rate(?:[ _-](?:per|an?|/)[ _-]\w+)?|satz",
+    re.IGNORECASE,
+)
+"""The name of a column of a rate of money."""
+_ANY_RATE = re.compile(r"(?<![^\W_])(?:rate|satz|per)(?![^\W_])", re.IGNORECASE)
+"""In the name of a column of a rate, which is one of money only beside a currency: "beats per
+minute", "hours per week"."""
+_PRICE = re.compile(r"(?<![^\W_])(?:price|preis|prix|precio|prezzo|prijs)(?![^\W_])", re.IGNORECASE)
+"""In the name of a column of what an item costs, and not the work for somebody."""
+_NO_THING = re.compile(
+    r"(?<![^\W_])(?:status|state|paid|notes?|comments?|remarks?|stato|estado|bezahlt|payée?|"
+    r"pagad[oa]|pagat[oa]|betaald)(?![^\W_])",
+    re.IGNORECASE,
+)
+"""In the name of a column of what became of a row, or is said of it."""
 _FEWEST_RATES = 2
 """Rows for each rate that somebody had, on average; with fewer they are of different things."""
 _FEWEST_ALIKE = 4
@@ -333,21 +350,65 @@ def _years_finding(rows: Sequence[Statement], column: str) -> Finding | None:
 
 def find_rates(found: Sequence[Statement], _: StemWeights) -> list[Finding]:
     """Return the rates and prices of a table that went up, or down, for one party or thing."""
-    findings = []
+    findings: dict[tuple[int, ...], Finding] = {}
     for rows in tables(found):
-        cells = [row.cells for row in rows]
-        for column in column_names(cells):
-            if not _RATE.search(column):
+        for column in column_names([row.cells for row in rows]):
+            if not _is_of_money(rows, column):
                 continue
-            for name in filter(_PARTY.fullmatch, text_columns(cells)):
-                groups: dict[str, list[Statement]] = defaultdict(list)
-                for row in sorted(rows, key=lambda each: each.day):
-                    if row.is_dated and number(row.cells.get(column, "")) > 0:
-                        groups[row.cells.get(name, "")].append(row)
-                for value, own in groups.items():
-                    if value and (finding := _rate_finding(value, own, column)):
-                        findings.append(finding)
-    return findings
+            for name, own in _rows_of_one_thing(rows, column):
+                if finding := _rate_finding(name, own, column):
+                    findings.setdefault(tuple(map(id, finding.evidence)), finding)
+    return list(findings.values())
+
+
+def _is_of_money(rows: Sequence[Statement], column: str) -> bool:
+    """Return whether a column is one of rates or prices."""
+    if _COST.search(column) or _RATE.fullmatch(column):
+        return True
+    marked = any(_MARK.search(row.cells.get(column, "")) for row in rows)
+    return _ANY_RATE.search(column) is not None and bool(marked or _MARK.search(column))
+
+
+def _rows_of_one_thing(
+    rows: Sequence[Statement], column: str
+) -> Iterator[tuple[str, list[Statement]]]:
+    """Yield the rows with a rate or price of one thing for one party, with their names."""
+    names = text_columns([row.cells for row in rows])
+    dated = [row for row in rows if row.is_dated and number(row.cells.get(column, "")) > 0]
+    dated.sort(key=lambda each: each.day)
+    for party in filter(_PARTY.fullmatch, names):
+        for (value,), own in _grouped(dated, [party]):
+            others = [name for name in names if name != party and _divides(own, name, column)]
+            for said, part in _grouped(own, others) if value else ():
+                yield ", ".join(filter(None, (value, *said))), part
+
+
+def _grouped(
+    rows: Sequence[Statement], columns: Sequence[str]
+) -> Iterator[tuple[tuple[str, ...], list[Statement]]]:
+    """Yield the values of some columns with the rows that have them."""
+    groups: dict[tuple[str, ...], list[Statement]] = defaultdict(list)
+    for row in rows:
+        groups[tuple(row.cells.get(column, "") for column in columns)].append(row)
+    yield from groups.items()
+
+
+def _divides(rows: Sequence[Statement], other: str, column: str) -> bool:
+    """Return whether a column says of which of several things the rates or prices of rows are.
+
+    It does if it differs from rate to rate.  What comes only once each may be jobs at one rate,
+    but each item has a price of its own.
+    """
+    said = [row.cells.get(other, "") for row in rows]
+    if _NO_THING.search(other) or any(map(date_spans, said)):
+        return False
+    at: dict[float, set[str]] = defaultdict(set)
+    for row, value in zip(rows, said, strict=True):
+        at[number(row.cells[column])].add(value)
+    if len(set(map(frozenset, at.values()))) < 2:
+        return False
+    of_items = _PRICE.search(column) is not None and _PARTY.fullmatch(other) is not None
+    return of_items or len(set(said)) < len(said)
 
 
 def _rate_finding(name: str, rows: Sequence[Statement], column: str) -> Finding | None:

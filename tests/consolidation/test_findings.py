@@ -214,6 +214,74 @@ def test_rates_of_different_jobs_are_no_change(
     assert "change" not in insights_of(invoices_with(note, rates))
 
 
+def purchases(note: Note, *rows: str, columns: str = "supplier; item; price") -> Memory:
+    """A table of what was bought, one row a month."""
+    names = ("date", *columns.split("; "))
+    lines = (
+        "; ".join(
+            f"{name}: {value}"
+            for name, value in zip(names, (f"2024-0{month}-01", *row.split(", ")), strict=True)
+        )
+        for month, row in enumerate(rows, 1)
+    )
+    table = note("\n".join(lines), "2024-09-30", "purchases.csv")
+    return replace(table, row=1, title="Purchases")
+
+
+BOARDS, HINGES = "Brandt Stores, Oak boards, 40", "Brandt Stores, Brass hinges, 85"
+PAINT = "Kelm Paints, Blue paint, {}"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        (BOARDS, BOARDS, HINGES, HINGES, PAINT.format(12), PAINT.format(12)),
+        (BOARDS, BOARDS.replace("Oak", "Elm"), HINGES, HINGES.replace("Brass", "Steel")),
+    ],
+)
+def test_prices_of_different_items_of_one_supplier_are_no_change(
+    insights_of: Callable[..., dict[str, str]], note: Note, rows: tuple[str, ...]
+) -> None:
+    assert "change" not in insights_of(purchases(note, *rows))
+
+
+def test_a_price_of_one_of_several_items_of_a_supplier_is_a_change(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    dearer = BOARDS.replace("40", "44")
+    text = insights_of(purchases(note, BOARDS, BOARDS, HINGES, HINGES, dearer, dearer))["change"]
+    assert text.startswith("Purchases: price of Brandt Stores, Oak boards went from 40 to 44 ")
+
+
+@pytest.mark.parametrize(
+    ("column", "mark", "is_told"),
+    [
+        ("hours per week", "", False),
+        ("heart rate", "", False),
+        ("per week", "£", True),
+        ("EUR per week", "", True),
+        ("hourly rate", "", True),
+    ],
+)
+def test_only_a_rate_of_money_is_told(
+    insights_of: Callable[..., dict[str, str]], note: Note, column: str, mark: str, *, is_told: bool
+) -> None:
+    jobs = zip(("rigging", "microphones", "winches", "projector"), (10, 10, 25, 25), strict=True)
+    lines = [f"Harrow Hall, {job}, {mark}{amount}" for job, amount in jobs]
+    found = insights_of(purchases(note, *lines, columns=f"customer; task; {column}"))
+    assert (f"{column} of Harrow Hall went from {mark}10 " in found.get("change", "")) is is_told
+
+
+def test_what_became_of_invoices_does_not_part_their_rates(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    lines = [
+        f"Harrow Hall, {said}" for said in ("paid, 230", "paid, 230", "open, 245", "open, 245")
+    ]
+    table = purchases(note, *lines, columns="client; status; rate")
+    assert "rate of Harrow Hall went from 230 to 245 " in insights_of(table)["change"]
+
+
 def price_lists(note: Note, one: str, other: str) -> list[Memory]:
     """Two lists with titles, of which the second has other prices, a new and a missing entry."""
     texts = (
@@ -275,13 +343,39 @@ def test_what_happens_on_three_days_is_told_with_what_is_the_same(
     assert "each time with “dimmer rack” and “fog machine”. " in text
 
 
-def test_what_may_happen_again_has_not_happened(
-    insights_of: Callable[..., dict[str, str]], note: Note
+@pytest.mark.parametrize(
+    "last",
+    [
+        "Will wrote that the dimmer rack tripped again, fog machine on.",
+        "The can of fog fluid by the fog machine fell and the dimmer rack tripped again.",
+    ],
+)
+def test_a_name_or_a_noun_like_an_auxiliary_does_not_hide_what_happened_again(
+    insights_of: Callable[..., dict[str, str]], note: Note, last: str
 ) -> None:
     texts = (
         ("The dimmer rack tripped when the fog machine came on.", "2024-01-15"),
         ("The dimmer rack tripped in scene three, fog machine running.", "2024-03-09"),
-        ("Without the fog machine we can try the dimmer rack again.", "2024-05-18"),
+        (last, "2024-05-18"),
+    )
+    found = insights_of(*(fact(note, said, day, f"{day}.md") for said, day in texts))
+    assert "recurring" in found
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "Without the fog machine we can try the dimmer rack again.",
+        "With the fog machine on, the dimmer rack will trip again.",
+    ],
+)
+def test_what_may_happen_again_has_not_happened(
+    insights_of: Callable[..., dict[str, str]], note: Note, last: str
+) -> None:
+    texts = (
+        ("The dimmer rack tripped when the fog machine came on.", "2024-01-15"),
+        ("The dimmer rack tripped in scene three, fog machine running.", "2024-03-09"),
+        (last, "2024-05-18"),
     )
     found = insights_of(*(fact(note, said, day, f"{day}.md") for said, day in texts))
     assert "recurring" not in found
@@ -346,10 +440,20 @@ def test_days_count_as_of_what_is_said_and_not_of_the_properties_of_files(
     assert "31 July 2024 is coming up (as of 20 July 2024)" in said["deadline"]
 
 
+@pytest.mark.parametrize("text", ["Due 28 September 2024.", "Sorry, due by 28 September 2024."])
 def test_a_deadline_of_nothing_is_not_told(
-    insights_of: Callable[..., dict[str, str]], note: Note
+    insights_of: Callable[..., dict[str, str]], note: Note, text: str
 ) -> None:
-    assert insights_of(fact(note, "Due 28 September 2024.", "2024-09-12", "a.md")) == {}
+    assert insights_of(fact(note, text, "2024-09-12", "a.md")) == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["- Passport expires on 28 September 2024.", "rent due by 28 September 2024"]
+)
+def test_one_word_says_what_is_due(
+    insights_of: Callable[..., dict[str, str]], note: Note, text: str
+) -> None:
+    assert "is coming up" in insights_of(fact(note, text, "2024-09-12", "a.md"))["deadline"]
 
 
 def test_who_did_not_come_is_overdue(
@@ -607,7 +711,9 @@ def test_a_new_day_in_a_chat_moves_the_only_one_that_was_ahead(
 ) -> None:
     had = ("2025-02-10", "He has his date for the knee: Thursday 6 March, at the clinic.")
     new = ("2025-03-03", "He has a fever, so they sent him home. New date is the 27th.")
-    assert "went from 6 March to the 27th" in insights_of(*chat(note, had, new))["change"]
+    text = insights_of(*chat(note, had, new))["change"]
+    assert text.startswith("“He has his date for the knee: Thursday 6 March")
+    assert "”: went from 6 March to the 27th " in text
 
 
 def test_a_new_day_in_a_chat_of_two_plans_may_be_of_either(
@@ -617,6 +723,95 @@ def test_a_new_day_in_a_chat_of_two_plans_may_be_of_either(
     other = ("2025-02-12", "The boiler gets its service on 20 March.")
     new = ("2025-03-03", "He has a fever, so they sent him home. New date is the 27th.")
     assert "change" not in insights_of(*chat(note, had, other, new))
+
+
+def test_the_days_of_a_long_chat_are_read_once_each(
+    note: Note, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[object] = []
+    day_of = changes._day_of
+    monkeypatch.setattr(changes, "_day_of", lambda *given: read.append(given) or day_of(*given))
+    turns = [
+        (f"2026-0{month}-{day:02}", f"Delivery {day} was moved to {day} October 2026.")
+        for month in range(1, 7)
+        for day in range(1, 28)
+    ]
+    list(changes.rescheduled_pairs(statements(chat(note, *turns))))
+    assert len(read) <= 4 * len(turns)
+
+
+KNEE = ("2026-04-01", "Dad has his knee operation on 20 April 2026 at the Weston clinic.")
+
+
+def memories_of_chat(note: Note, *turns: tuple[str, str]) -> list[Memory]:
+    """Turns that were kept as memories."""
+    return [replace(each, level="memory", type="fact") for each in chat(note, *turns)]
+
+
+def test_a_new_day_of_something_else_in_a_chat_moves_no_other(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    new = ("2026-04-05", "The car service got postponed, it is on the 27th now.")
+    assert "change" not in insights_of(*memories_of_chat(note, KNEE, new))
+
+
+def test_a_day_that_moved_is_called_by_what_is_on_it_and_not_by_who_says_so(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    new = ("2026-04-05", "The knee operation got postponed, it is on the 27th now.")
+    text = insights_of(*memories_of_chat(note, KNEE, new))["change"]
+    assert text.startswith("“knee operation”: went from 20 April 2026 to the 27th ")
+
+
+def mail(note: Note, day: str, sender: str, to: str, subject: str, text: str) -> list[Memory]:
+    """The head and the body of a mail."""
+    head = f"From: {sender} <{sender.lower()}@example.org>\nTo: {to}@example.org\n"
+    head += f"Subject: {subject}"
+    whole = replace(note(f"{head}\n\n{text}", day, f"{day}.eml"), title=subject)
+    start, end = len(head) + 2, len(whole.text)
+    return [
+        replace(whole, id=f"{whole.id}a", text=head, end=len(head)),
+        replace(whole, id=f"{whole.id}b", text=text, start=start, end=end),
+    ]
+
+
+EXAM = "Hello, the violin exam will take place on 20 March 2026 in Leeds. Can you drive me?"
+
+
+@pytest.mark.parametrize("sender", ["Carl", "Ann"])
+def test_a_mail_that_is_sorry_about_something_else_moves_no_day(
+    insights_of: Callable[..., dict[str, str]], note: Note, sender: str
+) -> None:
+    text = "Hello, sorry, I am on holiday until 25 March 2026 so the tax form has to wait."
+    asked = mail(note, "2026-03-02", "Ann", "bob", "Question", EXAM)
+    told = mail(note, "2026-03-05", sender, "bob", "Re: Question", text)
+    assert "change" not in insights_of(*asked, *told)
+
+
+def test_mails_of_one_subject_between_other_people_move_no_day(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    text = "Hello, the new date is 25 March 2026."
+    asked = mail(note, "2026-03-02", "Ann", "bob", "Question", EXAM)
+    told = mail(note, "2026-03-05", "Carl", "bob", "Re: Question", text)
+    assert "change" not in insights_of(*asked, *told)
+
+
+@pytest.mark.parametrize(
+    ("sender", "to", "text"),
+    [
+        ("Ann", "bob", "Hello, the new date is 25 March 2026."),
+        ("Bob", "ann", "Sorry, they say that the exam will be on 25 March 2026."),
+    ],
+)
+def test_a_mail_moves_the_day_of_one_between_the_same_people(
+    insights_of: Callable[..., dict[str, str]], note: Note, sender: str, to: str, text: str
+) -> None:
+    asked = mail(note, "2026-03-02", "Ann", "bob", "Question", EXAM)
+    told = mail(note, "2026-03-05", sender, to, "Re: Question", text)
+    said = insights_of(*asked, *told)["change"]
+    assert "went from 20 March 2026 to 25 March 2026" in said
+    assert not said.startswith("“Hello”")
 
 
 def test_days_from_which_prices_hold_are_no_day_that_moved(
