@@ -117,7 +117,7 @@ _TABLE: tuple[FileKind, ...] = (
              ".rst .rest", "reStructuredText"),
     _plain("text/asciidoc", f"{_HEADED}:read_asciidoc", "asciidoc/1",
              ".adoc .asciidoc", "AsciiDoc"),
-    _plain("text/org", f"{_HEADED}:read_org", "org/1",
+    _plain("text/org", f"{_HEADED}:read_org", "org/2",
              ".org", "notes of Org mode"),
     _plain("text/x-source", f"{_TEXT}:read_code", "code/1",
              " ".join(CODE_LANGUAGES), "source code and settings files"),

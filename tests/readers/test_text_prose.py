@@ -9,6 +9,7 @@ import pytest
 
 from memctl.ingest.chunking import ChunkSizes, chunk
 from memctl.language.inline_tags import find_hashtags, find_wikilinks
+from memctl.language.sentence_splitting import split_sentences
 from memctl.readers import read
 from memctl.readers.dated_entries import with_entry_days
 from memctl.readers.text_files.chat_logs import chat_style
@@ -302,21 +303,34 @@ def test_notes_of_org_mode_are_read_without_their_settings(tmp_path: Path) -> No
         "#+BEGIN_EXAMPLE\n* no heading\n#+END_EXAMPLE\n"
     )
     source = _read(tmp_path, text, "garden.org")
-    assert source.text == text
+    marked = text.replace("\n* ", "\n# ").replace("** Tom", "## Tom")
+    assert source.text == marked.replace("# no heading", "* no heading")
     assert source.title == "Garden"
     assert source.tags == ("plants", "shed")
     assert source.created_at is not None
     assert source.created_at.date().isoformat() == "2026-03-14"
     assert headings_of(source) == {
-        "* TODO Seeds   :shop:": "TODO Seeds",
+        "# TODO Seeds   :shop:": "TODO Seeds",
         "They cost 12 pounds.": "TODO Seeds",
-        "** Tomatoes": "TODO Seeds > Tomatoes",
+        "## Tomatoes": "TODO Seeds > Tomatoes",
         "Sow them indoors.": "TODO Seeds > Tomatoes",
-        "* Done": "Done",
+        "# Done": "Done",
         "**bold** text": "Done",
         "#+CAPTION: The shed": "Done",
         "#+BEGIN_EXAMPLE\n* no heading\n#+END_EXAMPLE": "Done",
     }
+
+
+def test_a_heading_of_org_mode_is_no_sentence_with_the_line_below(tmp_path: Path) -> None:
+    text = "* Lanes\n** DONE Replace belts lanes 1-4\nContract 300 a month.\n******** Deep\n"
+    source = _read(tmp_path, text, "lanes.org")
+    sentences = [source.text[start:end] for start, end in split_sentences(source.text)]
+    assert sentences == [
+        "# Lanes",
+        "## DONE Replace belts lanes 1-4",
+        "Contract 300 a month.",
+        "######   Deep",
+    ]
 
 
 def test_emphasis_used_instead_of_a_heading_is_one(tmp_path: Path) -> None:

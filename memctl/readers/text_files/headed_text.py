@@ -49,6 +49,8 @@ _ASCIIDOC_MARKS = "=-~^+"
 _ASCIIDOC_BLOCK = re.compile(r"(-{4,}|={4,}|\*{4,}|\+{4,}|_{4,}+|\.{4,}|/{4,}|```)\w*")
 _ORG_BLOCK = re.compile(r"#\+begin_(\w+).*", re.IGNORECASE)
 _ORG_TITLE = re.compile(r"^(?P<marks>\*{1,30})[^\S\n]+(?P<title>\S[^\n]*)\n?", re.MULTILINE)
+_DEEPEST_MARKED = 6
+"""Headings of Markdown have no more levels."""
 _ORG_TAGS = re.compile(r"\s:[\w@#%:]+:\s*$")
 _ORG_KEYWORD = re.compile(r"^#\+(?P<name>\w+):(?P<value>[^\n]*)", re.MULTILINE)
 _ORG_DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -298,7 +300,10 @@ def _is_wide(character: str) -> bool:
 
 
 def read_org(path: Path, name: str) -> Iterator[SourceText]:
-    """Read notes of Org mode; settings and drawers stay in the text and are no evidence."""
+    """Read notes of Org mode; settings and drawers stay in the text and are no evidence.
+
+    Headings get the marks of Markdown.
+    """
     blocks = text_blocks(path)
     first = next(blocks, "")
     said = {each["name"].lower(): each["value"].strip() for each in _ORG_KEYWORD.finditer(first)}
@@ -311,7 +316,20 @@ def read_org(path: Path, name: str) -> Iterator[SourceText]:
         tags=parse_tags(said.get("filetags", "").replace(":", " ")),
     )
     pieces = chain.from_iterable(map(HeadedText(_org_headings).pieces, chain([first], blocks)))
+    pieces = map(_with_usual_marks, pieces)
     return assemble(head, chain.from_iterable(map(_without_settings, pieces)))
+
+
+def _with_usual_marks(piece: Piece) -> Piece:
+    """Return a heading marked as in Markdown, every character in its place.
+
+    A line that begins with stars reads as an item of a list, which goes on in the line below.
+    """
+    if piece.kind != "heading":
+        return piece
+    title = piece.text.lstrip("*")
+    level = len(piece.text) - len(title)
+    return replace(piece, text=("#" * min(level, _DEEPEST_MARKED)).ljust(level) + title)
 
 
 def _org_headings(text: str) -> Iterator[Heading]:
