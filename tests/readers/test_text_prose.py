@@ -333,6 +333,29 @@ def test_a_heading_of_org_mode_is_no_sentence_with_the_line_below(tmp_path: Path
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("rules.rst", "Rules\n=====\n\n:Date: 2025-01-20\n\nSwitch off.\n", "2025-01-20"),
+        ("rules.rst", "Rules\n=====\n\nSwitch off by 20 January 2025.\n", ""),
+        ("cover.txt", "2025-12-03\nSwitched as of 1 January 2026.\n", "2025-12-03"),
+        ("diary.txt", "2025-12-03\nRain.\n\n2025-12-04\nSun.\n", ""),
+        (
+            "pump.log",
+            "2025-09-01 06:00:01 INFO on\n2025-09-03 06:31:09 ERROR off\n  at 2025-09-04\n",
+            "2025-09-03",
+        ),
+        ("pump.log", "2025-09-01 on\n2025-09-02 off\n", "2025-09-02"),
+        ("pump.log", "on since 2025-09-01\noff\n", ""),
+    ],
+)
+def test_the_day_that_is_written_in_a_file_is_that_of_its_document(
+    tmp_path: Path, name: str, text: str, expected: str
+) -> None:
+    created_at = _read(tmp_path, text, name).created_at
+    assert (created_at.date().isoformat() if created_at else "") == expected
+
+
 def test_emphasis_used_instead_of_a_heading_is_one(tmp_path: Path) -> None:
     source = _read(
         tmp_path,

@@ -8,19 +8,21 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.language.date_mentions import lone_day
+from memctl.language.date_mentions import leading_day, lone_day
 from memctl.readers.document_properties import (
     LINES_OF_HEAD,
     parse_authors,
     parse_date,
     parse_tags,
     parse_title,
+    stated_day,
 )
 from memctl.readers.file_names import clean_title
 from memctl.readers.pieces import HeadingPath, Piece, assemble, named_document
@@ -111,6 +113,12 @@ def text_pieces(text: str, heading: str = "") -> Iterator[Piece]:
     return HeadedText(PlainHeadings(), heading).pieces(text)
 
 
+def day_above(text: str) -> datetime | None:
+    """Return the day that a plain text begins with, in a line of its own, if it has no other."""
+    days = list(_days(text.lstrip()))
+    return leading_day(days[0].title) if len(days) == 1 and not days[0].start else None
+
+
 def read_rst(path: Path, name: str) -> Iterator[SourceText]:
     """Read reStructuredText: paragraphs under their path of headings."""
     return _read(path, name, UnderlinedHeadings)
@@ -125,7 +133,7 @@ def _read(path: Path, name: str, headings: Callable[[], FindHeadings]) -> Iterat
     blocks = text_blocks(path)
     first = next(blocks, "")
     title = next((clean_title(each.title) for each in headings()(first)), "")
-    head = named_document(name, title=title)
+    head = named_document(name, title=title, created_at=stated_day(first))
     pieces = HeadedText(headings()).pieces
     return assemble(head, chain.from_iterable(map(pieces, chain([first], blocks))))
 
