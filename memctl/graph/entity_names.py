@@ -68,6 +68,11 @@ class Person(Struct, frozen=True):
 
 
 @lru_cache(maxsize=100_000)
+def has_words(name: str) -> bool:
+    """Return whether there is a letter or a digit in a name; what was blocked out has none."""
+    return any(map(str.isalnum, name))
+
+
 def name_key(name: str, type_: str = "") -> str:
     """Return what a name is compared by: without case, accents, marks and what joins words.
 

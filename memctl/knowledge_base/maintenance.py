@@ -600,6 +600,8 @@ class Erasure(Part):
 
     def _joined_names(self, selection: Selection) -> Sequence[str]:
         """Return the other names, and addresses, that the graph takes for those of a selection."""
+        from memctl.graph.entity_names import has_words
+
         given = [name.casefold() for name in selection.entities]
         if not given:
             return ()
@@ -616,8 +618,7 @@ class Erasure(Part):
         return [
             name
             for folded, name in found.items()
-            if not any(each in folded for each in given)
-            and any(map(str.isalnum, name))  # else it is what was blocked out
+            if not any(each in folded for each in given) and has_words(name)
         ]
 
     def _has_name(self, name: str) -> bool:
