@@ -324,8 +324,8 @@ def read_org(path: Path, name: str) -> Iterator[SourceText]:
         tags=parse_tags(said.get("filetags", "").replace(":", " ")),
     )
     pieces = chain.from_iterable(map(HeadedText(_org_headings).pieces, chain([first], blocks)))
-    pieces = map(_with_usual_marks, pieces)
-    return assemble(head, chain.from_iterable(map(_without_settings, pieces)))
+    marked = map(_with_usual_marks, pieces)
+    return assemble(head, chain.from_iterable(map(_without_settings, marked)))
 
 
 def _with_usual_marks(piece: Piece) -> Piece:
