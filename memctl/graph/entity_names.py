@@ -123,6 +123,19 @@ def parse_person(key: str, type_: str) -> Person | None:
     return Person(parts[0], tuple(parts[1:-1]), parts[-1], honorific, generation)
 
 
+def short_forms(name: str, type_: str) -> tuple[str, ...]:
+    """Return what else a person is called by a full name: Lee, Ann L and A Lee for Ann Lee.
+
+    A surname that is an everyday word is none of these.
+    """
+    person = parse_person(name_key(name), type_)
+    if person is None or not person.is_full:
+        return ()
+    given, family = person.given.capitalize(), person.family.capitalize()
+    alone = () if is_everyday(person.family) else (family,)
+    return (*alone, f"{given} {family[0]}", f"{given[0]} {family}")
+
+
 def _may_be_of_a_name(word: str) -> bool:
     return not any(map(str.isdigit, word)) and len(word) < 30
 

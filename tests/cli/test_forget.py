@@ -467,6 +467,28 @@ def test_other_names_of_a_forgotten_person_are_told(memctl: Run, tmp_path: Path)
     )
 
 
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("Tea is hot.", {"Niemi", "Karl N"}),
+        ("Anna Niemi likes tea.", {"Karl N"}),
+        ("Anna Niemi likes tea, and so does Karl Norling.", set()),
+    ],
+)
+def test_short_forms_of_a_forgotten_name_that_stay_are_told(
+    memctl: Run, other: str, expected: set[str]
+) -> None:
+    for text in (
+        "Karl Niemi runs the shop.", "Niemi does the books then.", "karl n passed his test.", other,
+    ):  # fmt: skip
+        memctl("ingest", "--text", text)
+    dry = memctl("forget", "--entity", "Karl Niemi", "--dry-run", "-o", "json").json
+    assert set(dry["joined"]) == expected
+    done = forget(memctl, "--entity", "Karl Niemi")
+    assert set(done["joined"]) == expected
+    assert bool(done["joined_documents"]) == bool(expected)
+
+
 def test_nothing_is_an_entity_that_was_blocked_out(memctl: Run, tmp_path: Path) -> None:
     page = "---\ntitle: Ann Lee\naliases: [Annie]\n---\nRuns the shop of [[Bo Lind]].\n"
     (tmp_path / "shop.md").write_text(page)
