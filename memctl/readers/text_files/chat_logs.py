@@ -105,6 +105,16 @@ def _has_time(turn: re.Match[str]) -> bool:
     return bool(turn.groupdict().get("clock")) and not turn["speaker"][0].islower()
 
 
+def is_left_out(text: str) -> bool:
+    """Return whether a text is lines of a chat that say nothing: placeholders, the first notice."""
+    lines = filter(str.strip, text.splitlines())
+    return all(
+        _NOTICE.match(line.lstrip(_INVISIBLE))
+        and (_ENCRYPTED.search(line) or _PLACEHOLDER.search(line))
+        for line in lines
+    )
+
+
 class ChatReader:
     """Turns of one conversation; remembers across blocks of it the day and who is speaking.
 
