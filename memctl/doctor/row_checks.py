@@ -19,6 +19,7 @@ from memctl.ids import memory_id
 from memctl.ingest.reprocessing import PASSAGE_COLUMNS, stored_part
 from memctl.language.inline_tags import is_navigation
 from memctl.literals import QUOTING_READERS
+from memctl.readers.text_files.chat_logs import is_left_out
 from memctl.rows.references import orphan_entities
 from memctl.rows.row_lifecycle import WITHOUT_MEMORIES
 from memctl.schema.table_names import TableName
@@ -361,7 +362,7 @@ def has_gap(document: Row, passages: Passages) -> bool:
     begins_bare = text.startswith(_FRONT_MATTER) or _is_navigation(text[: spans[0][0]])
     reached = spans[0][0] if begins_bare else 0
     for start, end in (*spans, (len(text), len(text))):
-        if start > reached and text[reached:start].strip():
+        if start > reached and not is_left_out(text[reached:start]):
             return True
         reached = max(reached, end)
     return False

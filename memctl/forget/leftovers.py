@@ -231,8 +231,8 @@ class ForgetReport(Struct, frozen=True):
     dry_run: bool = False
     seconds: float = 0.0
     joined: tuple[str, ...] = ()
-    """Other names and addresses that the graph takes for those that were forgotten, and that are
-    still known."""
+    """Other names and addresses that the graph takes for those that were forgotten, and short forms
+    of them, that are still known."""
     joined_documents: tuple[str, ...] = ()
     """Documents that stay and have one of those; in a dry run, also those that have it as a part
     of what is forgotten."""

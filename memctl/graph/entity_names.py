@@ -68,6 +68,11 @@ class Person(Struct, frozen=True):
 
 
 @lru_cache(maxsize=100_000)
+def has_words(name: str) -> bool:
+    """Return whether there is a letter or a digit in a name; what was blocked out has none."""
+    return any(map(str.isalnum, name))
+
+
 def name_key(name: str, type_: str = "") -> str:
     """Return what a name is compared by: without case, accents, marks and what joins words.
 
@@ -116,6 +121,19 @@ def parse_person(key: str, type_: str) -> Person | None:
         given, family = ("", parts[0]) if honorific else (parts[0], "")
         return Person(given, (), family, honorific, generation)
     return Person(parts[0], tuple(parts[1:-1]), parts[-1], honorific, generation)
+
+
+def short_forms(name: str, type_: str) -> tuple[str, ...]:
+    """Return what else a person is called by a full name: Lee, Ann L and A Lee for Ann Lee.
+
+    A surname that is an everyday word is none of these.
+    """
+    person = parse_person(name_key(name), type_)
+    if person is None or not person.is_full:
+        return ()
+    given, family = person.given.capitalize(), person.family.capitalize()
+    alone = () if is_everyday(person.family) else (family,)
+    return (*alone, f"{given} {family[0]}", f"{given[0]} {family}")
 
 
 def _may_be_of_a_name(word: str) -> bool:

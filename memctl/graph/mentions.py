@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from memctl.graph.derivation import LINKS_TO, PAGE
-from memctl.graph.entity_names import EXACT_TYPES, is_everyday, name_key, parse_person
+from memctl.graph.entity_names import EXACT_TYPES, has_words, is_everyday, name_key, parse_person
 from memctl.graph.page_names import PageNames, read_pages
 from memctl.language.word_lists import word_set
 from memctl.rows.supersession import LIVE_STATUSES
@@ -122,7 +122,7 @@ def _passage(
         id=row["id"],
         document=row["document_id"] or row["id"],
         context=context_of(row),
-        names=tuple(name for name in names if name.strip()),
+        names=tuple(name for name in names if has_words(name)),
         title=called.get(row["document_id"] or "", ""),
         text=row["text"] or "",
         speaker=speaker,
@@ -201,7 +201,8 @@ def _with_titles(
     def title(source: str, target: str) -> str:
         """What the document that a link means is called; the link's own words where none is."""
         meant = names.resolve(target, by_id.get(source.partition(".")[0]))
-        return (pages[meant.page].title if meant else "") or target
+        name = pages[meant.page].title if meant else ""
+        return name if has_words(name) else target
 
     return [(source, title(source, target), ids) for source, target, ids in links]
 
@@ -262,6 +263,7 @@ def _titles(rows: Iterable[Mapping[str, Any]]) -> Iterator[_Titles]:
         if document and document not in seen:
             seen.add(document)
             title = _IN_BRACKETS.sub("", row["title"] or "").strip()
+            title = title if has_words(title) else ""
             yield document, title, PurePosixPath(row["source"] or "").stem.strip()
 
 

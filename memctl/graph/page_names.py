@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from memctl.graph.entity_names import has_words
 from memctl.ids import root_id
 from memctl.records import split_unit
 from memctl.store.tables.filter_expressions import Expr, both, col
@@ -115,7 +116,7 @@ def read_aliases(snapshot: Snapshot, where: Expr | None) -> dict[str, tuple[str,
     rows = snapshot.scan("documents", has_some, ["title", "metadata"]).to_pylist()
     found: dict[str, tuple[str, ...]] = {}
     for row in rows:
-        if row["title"] and (names := _aliases(row["metadata"])):
+        if has_words(row["title"] or "") and (names := _aliases(row["metadata"])):
             found[row["title"]] = (*found.get(row["title"], ()), *names)
     return found
 
@@ -131,7 +132,7 @@ def read_addresses(snapshot: Snapshot, where: Expr | None) -> dict[str, tuple[st
     found: dict[str, tuple[str, ...]] = {}
     for row in rows:
         addresses = json.loads(row["metadata"]).get("emails")
-        if row["title"] and isinstance(addresses, list):
+        if has_words(row["title"] or "") and isinstance(addresses, list):
             texts = (each for each in addresses if isinstance(each, str))
             found[row["title"]] = (*found.get(row["title"], ()), *texts)
     return found

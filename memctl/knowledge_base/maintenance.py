@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from memctl.consolidation.job_undo import Jobs as UndoableJobs
     from memctl.consolidation.job_undo import JobView, UndoReport
     from memctl.forget import ForgetReport, Forgetter, Selection
+    from memctl.graph.graph_views import GraphView
     from memctl.knowledge_base.kb_statistics import (
         KnowledgeBaseStatistics,
         MemoryUseStatistics,
@@ -599,7 +600,12 @@ class Erasure(Part):
         return replace(report, joined=joined, joined_documents=tuple(documents))
 
     def _joined_names(self, selection: Selection) -> Sequence[str]:
-        """Return the other names, and addresses, that the graph takes for those of a selection."""
+        """Return the other names, and addresses, that are taken for those of a selection.
+
+        The graph takes them so, or they are short forms that stand for nobody else.
+        """
+        from memctl.graph.entity_names import has_words, short_forms
+
         given = [name.casefold() for name in selection.entities]
         if not given:
             return ()
@@ -610,15 +616,38 @@ class Erasure(Part):
                 for node in view.find(name):
                     for other in (node.name, *node.aliases):
                         found.setdefault(other.casefold(), other)
+        types = {node.name.casefold(): node.type for node in view.graph.nodes}
+        shared = {
+            form
+            for name, type_ in types.items()
+            if name not in (*found, *given)
+            for form in short_forms(name, type_)
+        }
+        for name in selection.entities:
+            for form in short_forms(name, types.get(name.casefold(), "other")):
+                if form not in shared and self._stands_alone(form, selection.entities, view):
+                    found.setdefault(form.casefold(), form)
         for title, addresses in graph.addresses().items():
             if title.casefold() in (*found, *given):
                 found |= {each.casefold(): each for each in addresses}
         return [
             name
             for folded, name in found.items()
-            if not any(each in folded for each in given)
-            and any(map(str.isalnum, name))  # else it is what was blocked out
+            if not any(each in folded for each in given) and has_words(name)
         ]
+
+    def _stands_alone(self, form: str, names: Sequence[str], view: GraphView) -> bool:
+        """Return whether a short form of a name stands in a memory other than in the name."""
+        import pyarrow.compute as pc
+
+        from memctl.forget.search_patterns import SearchPattern
+        from memctl.forget.text_blocking import block_text
+
+        short = SearchPattern(form, is_name=True)
+        whole = [SearchPattern(name, is_name=True).pattern for name in names]
+        texts = view.snapshot.scan("memories", view.where, ["text"])["text"]
+        having = texts.filter(pc.match_substring_regex(texts, short.in_tables))
+        return any(short.is_in(block_text(text, whole)) for text in having.to_pylist())
 
     def _has_name(self, name: str) -> bool:
         """Return whether there is something to forget by a name."""

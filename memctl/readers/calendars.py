@@ -21,6 +21,8 @@ from memctl.records import SourceText, Unit
 
 _WANTED = ("VEVENT", "VTODO", "VJOURNAL")
 _KINDS = {"VEVENT": "event", "VTODO": "task", "VJOURNAL": "journal entry"}
+_CANCELLED = "cancelled"
+"""The status of what does not take place, which its text says first: it is quoted line by line."""
 _MAX_DATES = 10
 """At most this many exceptions of a recurrence are named."""
 
@@ -78,14 +80,28 @@ def _pieces(event: Component) -> Iterator[Piece]:
     place = " ".join(event.text("LOCATION").split())
     said = ", ".join(filter(None, (_when(event), f"at {place}" if place else "")))
     organiser, due = event.first("ORGANIZER"), _moment(event.first("DUE"))
+    due_at = _moment_text(due, event.first("DUE")) if due else ""
+    rule, status = _recurrence(event), event.text("STATUS").lower()
     people = [_attendee(each) for each in event.all("ATTENDEE")]
+    what: tuple[str, ...]
+    if is_cancelled := status == _CANCELLED:
+        plans = (
+            f"it was to be {said}" if said else "",
+            f"it was due {due_at}" if due_at else "",
+            f"it was to take place {rule}" if rule else "",
+        )
+        what = ("; ".join(filter(None, (f"{title} was cancelled", *plans))) + ".",)
+    else:
+        what = (
+            f"{title} is {said}." if said else f"{title}.",
+            f"{title} is due {due_at}." if due_at else "",
+            f"{title} takes place {rule}." if rule else "",
+        )
     lines = (
-        f"{title} is {said}." if said else f"{title}.",
-        f"{title} is due {_moment_text(due, event.first('DUE'))}." if due else "",
-        f"{title} takes place {rule}." if (rule := _recurrence(event)) else "",
+        *what,
         f"{title} is organised by {_person(organiser)}." if organiser else "",
         f"Attendees of {title}: {_list_items(people, len(people))}." if people else "",
-        f"Status of {title}: {status}." if (status := event.text("STATUS").lower()) else "",
+        f"Status of {title}: {status}." if status and not is_cancelled else "",
         f"Link of {title}: {event.text('URL')}" if event.text("URL") else "",
     )
     yield Piece("".join(f"{line}\n" for line in lines if line) + "\n")

@@ -467,6 +467,39 @@ def test_other_names_of_a_forgotten_person_are_told(memctl: Run, tmp_path: Path)
     )
 
 
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("Tea is hot.", {"Niemi", "Karl N"}),
+        ("Anna Niemi likes tea.", {"Karl N"}),
+        ("Anna Niemi likes tea, and so does Karl Norling.", set()),
+    ],
+)
+def test_short_forms_of_a_forgotten_name_that_stay_are_told(
+    memctl: Run, other: str, expected: set[str]
+) -> None:
+    for text in (
+        "Karl Niemi runs the shop.", "Niemi does the books then.", "karl n passed his test.", other,
+    ):  # fmt: skip
+        memctl("ingest", "--text", text)
+    dry = memctl("forget", "--entity", "Karl Niemi", "--dry-run", "-o", "json").json
+    assert set(dry["joined"]) == expected
+    done = forget(memctl, "--entity", "Karl Niemi")
+    assert set(done["joined"]) == expected
+    assert bool(done["joined_documents"]) == bool(expected)
+
+
+def test_nothing_is_an_entity_that_was_blocked_out(memctl: Run, tmp_path: Path) -> None:
+    page = "---\ntitle: Ann Lee\naliases: [Annie]\n---\nRuns the shop of [[Bo Lind]].\n"
+    (tmp_path / "shop.md").write_text(page)
+    (tmp_path / "bo.md").write_text("# Bo Lind\n\nOwes [[Annie]] and [[Ann Lee]] forty pounds.\n")
+    memctl("ingest", str(tmp_path / "shop.md"), str(tmp_path / "bo.md"))
+    forget(memctl, "--entity", "Ann Lee")
+    names = [row["name"] for row in memctl("graph", "show").json["best_connected"]]
+    assert "Bo Lind" in names
+    assert not [name for name in names if "█" in name]
+
+
 def test_what_names_a_forgotten_person_otherwise_is_listed(memctl: Run, tmp_path: Path) -> None:
     card = "BEGIN:VCARD\nVERSION:3.0\nFN:{}\nNICKNAME:{}\nEMAIL:{}\nEMAIL:al@b.example\nEND:VCARD\n"
     files = {

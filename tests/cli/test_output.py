@@ -297,6 +297,19 @@ def test_a_table_that_fits_no_terminal_is_a_line_for_each_value(two: Run, tmp_pa
     assert re.search(r"^SIZE +\d+ B", screen, re.MULTILINE)
 
 
+def test_a_text_too_long_for_its_column_stands_below_its_row(two: Run, tmp_path: Path) -> None:
+    name = "minutes of the meeting about the door of the harbour"
+    (tmp_path / f"{name}.txt").write_text("The door code is 4711.")
+    two("ingest", f"{name}.txt")
+    code, screen = on_terminal(tmp_path / "home", "document", "list", columns=72)
+    assert code == 0
+    head, *lines = [line.rstrip() for line in screen.splitlines()]
+    assert head.split()[:3] == ["ID", "STATUS", "DATE"]
+    at = next(number for number, line in enumerate(lines) if line.startswith("d_"))
+    assert lines[at + 1].startswith("  minutes of the meeting")
+    assert not [line for line in lines if len(line) > 72]
+
+
 def test_columns_without_values_go_before_texts_are_cut(two: Run, tmp_path: Path) -> None:
     (tmp_path / "minutes of the harbour meeting.txt").write_text("The door code is 4711.")
     two("ingest", "minutes of the harbour meeting.txt")

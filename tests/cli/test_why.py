@@ -95,6 +95,16 @@ def test_every_reading_is_told_the_newest_first(memctl: Run, notes: Path, tmp_pa
     assert str(notes / "plan.md") in memctl("why", "copy.md", "-o", "table").out
 
 
+def test_a_file_that_was_read_before_is_unchanged(memctl: Run, notes: Path) -> None:
+    for _ in range(2):
+        memctl("ingest", str(notes))
+    again, first = why(memctl, "plan.md")
+    assert (again["outcome"], first["outcome"]) == ("known", "ingested")
+    shown = memctl("why", "plan.md", "-o", "table").out
+    assert "unchanged" in shown
+    assert "its content is that of" not in shown
+
+
 def test_a_failure_tells_its_reason_and_what_to_do(memctl: Run, notes: Path) -> None:
     (notes / "broken.pdf").write_bytes(b"%PDF-1.7 and nothing else")
     memctl("ingest", str(notes))

@@ -119,6 +119,29 @@ def test_recurrence_is_said_in_words_and_never_expanded(
     assert f"Tea takes place {expected}.\n" in event.text
 
 
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (
+            "DTSTART:20260603T100000\nLOCATION:Kiel\n",
+            "Tea was cancelled; it was to be on Wednesday, 3 June 2026, at 10:00, at Kiel.",
+        ),
+        (
+            "DUE;VALUE=DATE:20260603\nRRULE:FREQ=WEEKLY\n",
+            "Tea was cancelled; it was due on Wednesday, 3 June 2026;"
+            " it was to take place every week.",
+        ),
+        ("", "Tea was cancelled."),
+    ],
+)
+def test_a_cancelled_event_says_so_in_the_sentence_with_its_day(
+    tmp_path: Path, lines: str, expected: str
+) -> None:
+    (event,) = _calendar(tmp_path, f"UID:1\nSUMMARY:Tea\nSTATUS:CANCELLED\n{lines}")
+    assert event.text.strip() == expected
+    assert event.metadata["status"] == "cancelled"
+
+
 def test_a_changed_occurrence_is_a_unit_of_its_own(tmp_path: Path) -> None:
     first = "UID:1\nSUMMARY:Tea\nDTSTART:20260603T100000Z\nRRULE:FREQ=DAILY\n"
     moved = "UID:1\nRECURRENCE-ID:20260605T100000Z\nSUMMARY:Tea\nDTSTART:20260605T120000Z\n"

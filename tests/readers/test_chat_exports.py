@@ -216,7 +216,7 @@ def test_a_placeholder_for_a_picture_in_a_phone_chat_is_dropped(tmp_path: Path) 
             "13/05/2026, 14:05 - Bob Ray 🚢: Yes.\nAnd the truck too.\n"
             "13/05/2026, 14:06 - Ann Lee added Cy Orr\n"
             "13/05/2026, 14:07 - +49 170 1234567: Who is this?\n",
-            [None, "Ann Lee", "Bob Ray 🚢", None, "+49 170 1234567"],
+            ["Ann Lee", "Bob Ray 🚢", None, "+49 170 1234567"],
         ),
         (
             "\u200e[13/05/2026, 14:03:11] Ann Lee: \u200eMessages are encrypted.\n"
@@ -238,6 +238,7 @@ def test_a_chat_of_a_phone_has_its_speakers_and_times(
     path.write_text(lines)
     (found,) = read(path)
     assert [segment.speaker for segment in found.segments] == speakers
+    assert found.text == lines
     times = [segment.said_at for segment in found.segments if segment.speaker]
     assert all(moment and (moment.month, moment.day) == (5, 13) for moment in times)
     assert times[0]

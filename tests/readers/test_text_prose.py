@@ -9,6 +9,7 @@ import pytest
 
 from memctl.ingest.chunking import ChunkSizes, chunk
 from memctl.language.inline_tags import find_hashtags, find_wikilinks
+from memctl.language.sentence_splitting import split_sentences
 from memctl.readers import read
 from memctl.readers.dated_entries import with_entry_days
 from memctl.readers.text_files.chat_logs import chat_style
@@ -302,21 +303,57 @@ def test_notes_of_org_mode_are_read_without_their_settings(tmp_path: Path) -> No
         "#+BEGIN_EXAMPLE\n* no heading\n#+END_EXAMPLE\n"
     )
     source = _read(tmp_path, text, "garden.org")
-    assert source.text == text
+    marked = text.replace("\n* ", "\n# ").replace("** Tom", "## Tom")
+    assert source.text == marked.replace("# no heading", "* no heading")
     assert source.title == "Garden"
     assert source.tags == ("plants", "shed")
     assert source.created_at is not None
     assert source.created_at.date().isoformat() == "2026-03-14"
     assert headings_of(source) == {
-        "* TODO Seeds   :shop:": "TODO Seeds",
+        "# TODO Seeds   :shop:": "TODO Seeds",
         "They cost 12 pounds.": "TODO Seeds",
-        "** Tomatoes": "TODO Seeds > Tomatoes",
+        "## Tomatoes": "TODO Seeds > Tomatoes",
         "Sow them indoors.": "TODO Seeds > Tomatoes",
-        "* Done": "Done",
+        "# Done": "Done",
         "**bold** text": "Done",
         "#+CAPTION: The shed": "Done",
         "#+BEGIN_EXAMPLE\n* no heading\n#+END_EXAMPLE": "Done",
     }
+
+
+def test_a_heading_of_org_mode_is_no_sentence_with_the_line_below(tmp_path: Path) -> None:
+    text = "* Lanes\n** DONE Replace belts lanes 1-4\nContract 300 a month.\n******** Deep\n"
+    source = _read(tmp_path, text, "lanes.org")
+    sentences = [source.text[start:end] for start, end in split_sentences(source.text)]
+    assert sentences == [
+        "# Lanes",
+        "## DONE Replace belts lanes 1-4",
+        "Contract 300 a month.",
+        "######   Deep",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("rules.rst", "Rules\n=====\n\n:Date: 2025-01-20\n\nSwitch off.\n", "2025-01-20"),
+        ("rules.rst", "Rules\n=====\n\nSwitch off by 20 January 2025.\n", ""),
+        ("cover.txt", "2025-12-03\nSwitched as of 1 January 2026.\n", "2025-12-03"),
+        ("diary.txt", "2025-12-03\nRain.\n\n2025-12-04\nSun.\n", ""),
+        (
+            "pump.log",
+            "2025-09-01 06:00:01 INFO on\n2025-09-03 06:31:09 ERROR off\n  at 2025-09-04\n",
+            "2025-09-03",
+        ),
+        ("pump.log", "2025-09-01 on\n2025-09-02 off\n", "2025-09-02"),
+        ("pump.log", "on since 2025-09-01\noff\n", ""),
+    ],
+)
+def test_the_day_that_is_written_in_a_file_is_that_of_its_document(
+    tmp_path: Path, name: str, text: str, expected: str
+) -> None:
+    created_at = _read(tmp_path, text, name).created_at
+    assert (created_at.date().isoformat() if created_at else "") == expected
 
 
 def test_emphasis_used_instead_of_a_heading_is_one(tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ _TEXTS = frozenset(
 _UNLIMITED_WIDTH = 100_000
 _GAP = 3
 _NARROWEST = 8
+_READABLE = 40
+"""A wrapped text in a narrower column goes below its row instead."""
 
 
 class Column(Struct, frozen=True):
@@ -335,7 +337,10 @@ def _write_table(source: object, columns: Sequence[Column]) -> None:
     if not _fits(_widths(columns, cells, _UNLIMITED_WIDTH), out.width):
         columns, cells = _drop_empty(columns, cells)  # before texts are cut
     widths = _widths(columns, cells, out.width)
-    if _fits(widths, out.width):
+    below = _column_below(columns, cells, widths, out.width)
+    if below is not None and out.is_terminal:
+        _print_with_texts_below(out, columns, cells, below)
+    elif _fits(widths, out.width):
         _print_table(out, columns, cells, widths)
     else:
         _print_records(out, columns, cells)
@@ -367,6 +372,56 @@ def _print_table(
     for row_cells in cells:
         table.add_row(*row_cells)
     out.print(table)
+
+
+def _column_below(
+    columns: Sequence[Column], cells: list[list[Text]], widths: list[int], total: int
+) -> int | None:
+    """Return the place of the column whose texts go below the rows, the longest; mostly none."""
+    whole = _widths(columns, cells, _UNLIMITED_WIDTH)
+    texts = [at for at, column in enumerate(columns) if column.is_text]
+    longest = max(texts, key=lambda at: whole[at], default=None)
+    if longest is None:
+        return None
+    is_narrow = columns[longest].wrap and widths[longest] < min(_READABLE, whole[longest])
+    if _fits(widths, total) and not is_narrow:
+        return None
+    others, rest = _without_column(columns, cells, longest)
+    return longest if others and _fits(_widths(others, rest, total), total) else None
+
+
+def _without_column(
+    columns: Sequence[Column], cells: list[list[Text]], at: int
+) -> tuple[list[Column], list[list[Text]]]:
+    others = [*columns[:at], *columns[at + 1 :]]
+    return others, [[*row[:at], *row[at + 1 :]] for row in cells]
+
+
+def _print_with_texts_below(
+    out: Console, columns: Sequence[Column], cells: list[list[Text]], below: int
+) -> None:
+    """Print a table without one column, whose texts each have lines of their own."""
+    from rich.text import Text
+
+    others, rest = _without_column(columns, cells, below)
+    widths = _widths(others, rest, out.width)
+
+    def line(texts: Sequence[Text]) -> Text:
+        """Return a row, each text as wide as its column."""
+        padded = [text.copy() for text in texts]
+        for column, text, width in zip(others, padded, widths, strict=True):
+            text.truncate(width, overflow="ellipsis")
+            room = width - text.cell_len
+            text.pad_left(room) if column.right else text.pad_right(room)
+        joined = Text(" " * _GAP).join(padded)
+        joined.rstrip()
+        return joined
+
+    out.print(line([Text(column.title, style="bold") for column in others]))
+    for row, kept in zip(cells, rest, strict=True):
+        out.print(line(kept))
+        if row[below].plain:
+            print_paragraph(out, row[below].plain, indent=2)
 
 
 def _print_records(out: Console, columns: Sequence[Column], cells: list[list[Text]]) -> None:

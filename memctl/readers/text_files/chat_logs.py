@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from memctl.readers.pieces import Piece
+from memctl.records import SegmentKind
 
 Style = Literal["", "time", "role", "name"]
 _Opening = Literal["", "turn", "notice", "section"]
@@ -33,6 +34,11 @@ _STAMP = (
 _PHONE_TURN = re.compile(rf"{_STAMP}(?:~\s?)?(?P<speaker>[^:\n\[\]<>]{{1,40}}):\s")
 """As phones export chats: who speaks may be a number, or have any sign in the name."""
 _NOTICE = re.compile(_STAMP)
+_ENCRYPTED = re.compile(
+    r"encrypt|verschlüssel|chiffr|cifrad|cifrat|crittograf|criptograf|versleutel|krypter|szyfrow",
+    re.IGNORECASE,
+)
+"""In the notice that every export begins with: "Messages are end-to-end encrypted"."""
 _INVISIBLE = "\u200e\u200f\u202a\u202b\u202c\ufeff"
 """Marks of direction, which phones put before lines."""
 _PLACEHOLDER = re.compile(r":[^\S\n]+<[^\W\d_][^<>\n]{4,40}[^\W\d_]>\s*\Z")
@@ -99,6 +105,16 @@ def _has_time(turn: re.Match[str]) -> bool:
     return bool(turn.groupdict().get("clock")) and not turn["speaker"][0].islower()
 
 
+def is_left_out(text: str) -> bool:
+    """Return whether a text is lines of a chat that say nothing: placeholders, the first notice."""
+    lines = filter(str.strip, text.splitlines())
+    return all(
+        _NOTICE.match(line.lstrip(_INVISIBLE))
+        and (_ENCRYPTED.search(line) or _PLACEHOLDER.search(line))
+        for line in lines
+    )
+
+
 class ChatReader:
     """Turns of one conversation; remembers across blocks of it the day and who is speaking.
 
@@ -159,8 +175,9 @@ class ChatReader:
             return Piece(text, None, self._heading)
         if self._speaker is not None:
             return Piece(text, "turn", self._heading, speaker=self._speaker, said_at=self._said_at)
-        if begun == "notice":  # "Messages are end-to-end encrypted"
-            return Piece(text, "properties", self._heading)
+        if begun == "notice":
+            kind: SegmentKind | None = None if _ENCRYPTED.search(text) else "properties"
+            return Piece(text, kind, self._heading)
         is_heading = begun == "section" and not "".join(run[1:]).strip()
         return Piece(text, "heading" if is_heading else "prose", self._heading)
 

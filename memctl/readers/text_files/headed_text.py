@@ -8,19 +8,21 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.language.date_mentions import lone_day
+from memctl.language.date_mentions import leading_day, lone_day
 from memctl.readers.document_properties import (
     LINES_OF_HEAD,
     parse_authors,
     parse_date,
     parse_tags,
     parse_title,
+    stated_day,
 )
 from memctl.readers.file_names import clean_title
 from memctl.readers.pieces import HeadingPath, Piece, assemble, named_document
@@ -49,6 +51,8 @@ _ASCIIDOC_MARKS = "=-~^+"
 _ASCIIDOC_BLOCK = re.compile(r"(-{4,}|={4,}|\*{4,}|\+{4,}|_{4,}+|\.{4,}|/{4,}|```)\w*")
 _ORG_BLOCK = re.compile(r"#\+begin_(\w+).*", re.IGNORECASE)
 _ORG_TITLE = re.compile(r"^(?P<marks>\*{1,30})[^\S\n]+(?P<title>\S[^\n]*)\n?", re.MULTILINE)
+_DEEPEST_MARKED = 6
+"""Headings of Markdown have no more levels."""
 _ORG_TAGS = re.compile(r"\s:[\w@#%:]+:\s*$")
 _ORG_KEYWORD = re.compile(r"^#\+(?P<name>\w+):(?P<value>[^\n]*)", re.MULTILINE)
 _ORG_DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -109,6 +113,12 @@ def text_pieces(text: str, heading: str = "") -> Iterator[Piece]:
     return HeadedText(PlainHeadings(), heading).pieces(text)
 
 
+def day_above(text: str) -> datetime | None:
+    """Return the day that a plain text begins with, in a line of its own, if it has no other."""
+    days = list(_days(text.lstrip()))
+    return leading_day(days[0].title) if len(days) == 1 and not days[0].start else None
+
+
 def read_rst(path: Path, name: str) -> Iterator[SourceText]:
     """Read reStructuredText: paragraphs under their path of headings."""
     return _read(path, name, UnderlinedHeadings)
@@ -123,7 +133,7 @@ def _read(path: Path, name: str, headings: Callable[[], FindHeadings]) -> Iterat
     blocks = text_blocks(path)
     first = next(blocks, "")
     title = next((clean_title(each.title) for each in headings()(first)), "")
-    head = named_document(name, title=title)
+    head = named_document(name, title=title, created_at=stated_day(first))
     pieces = HeadedText(headings()).pieces
     return assemble(head, chain.from_iterable(map(pieces, chain([first], blocks))))
 
@@ -298,7 +308,10 @@ def _is_wide(character: str) -> bool:
 
 
 def read_org(path: Path, name: str) -> Iterator[SourceText]:
-    """Read notes of Org mode; settings and drawers stay in the text and are no evidence."""
+    """Read notes of Org mode; settings and drawers stay in the text and are no evidence.
+
+    Headings get the marks of Markdown.
+    """
     blocks = text_blocks(path)
     first = next(blocks, "")
     said = {each["name"].lower(): each["value"].strip() for each in _ORG_KEYWORD.finditer(first)}
@@ -311,7 +324,20 @@ def read_org(path: Path, name: str) -> Iterator[SourceText]:
         tags=parse_tags(said.get("filetags", "").replace(":", " ")),
     )
     pieces = chain.from_iterable(map(HeadedText(_org_headings).pieces, chain([first], blocks)))
-    return assemble(head, chain.from_iterable(map(_without_settings, pieces)))
+    marked = map(_with_usual_marks, pieces)
+    return assemble(head, chain.from_iterable(map(_without_settings, marked)))
+
+
+def _with_usual_marks(piece: Piece) -> Piece:
+    """Return a heading marked as in Markdown, every character in its place.
+
+    A line that begins with stars reads as an item of a list, which goes on in the line below.
+    """
+    if piece.kind != "heading":
+        return piece
+    title = piece.text.lstrip("*")
+    level = len(piece.text) - len(title)
+    return replace(piece, text=("#" * min(level, _DEEPEST_MARKED)).ljust(level) + title)
 
 
 def _org_headings(text: str) -> Iterator[Heading]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from itertools import chain
 from pathlib import Path
 
@@ -23,15 +24,23 @@ from memctl.readers.pieces import (
 )
 from memctl.readers.text_files.chat_logs import ChatReader
 from memctl.readers.text_files.decoding import text_blocks
-from memctl.readers.text_files.headed_text import HeadedText, PlainHeadings, prose_pieces
+from memctl.readers.text_files.headed_text import (
+    HeadedText,
+    PlainHeadings,
+    day_above,
+    prose_pieces,
+)
 from memctl.records import SourceText
 
 LOG_GROUP_CHARS = 800
 """Log lines are grouped up to this many characters."""
 
 _LOG_TIME = re.compile(
-    r"\W{0,2}(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?)[.,]?\d*\s?(Z|[+-]\d\d:?\d\d)?"
+    r"^\W{0,2}(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?)[.,]?\d*\s?(Z|[+-]\d\d:?\d\d)?",
+    re.MULTILINE,
 )
+_END_OF_LOG = 64 << 10
+"""Bytes in which its last line with a time stands."""
 _DEFINITION = re.compile(
     r"(?:export\s+|pub(?:\(\w+\))?\s+|public\s+|private\s+|protected\s+|static\s+|async\s+|"
     r"abstract\s+|final\s+|default\s+)*"
@@ -49,7 +58,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     head = named_document(
         name,
         heading=_title_line(first),
-        created_at=stated_day(first),
+        created_at=stated_day(first) or day_above(first),
         links=find_wikilinks(first),
     )
     chat = ChatReader.of(first, head.created_at)
@@ -74,7 +83,18 @@ def read_log(path: Path, name: str) -> Iterator[SourceText]:
     whole = chain([first], blocks)
     if reader := ChatReader.of(first, head.created_at):
         return assemble(head, chain.from_iterable(map(reader.pieces, whole)))
-    return assemble(head, log_pieces(whole))
+    return assemble(
+        replace(head, created_at=_last_time(path) or head.created_at), log_pieces(whole)
+    )
+
+
+def _last_time(path: Path) -> datetime | None:
+    """Return the time with which the last line of a log begins that has one."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _END_OF_LOG))
+        end = file.read().replace(b"\0", b"").decode("utf-8", "replace")
+    found = [time for match in _LOG_TIME.finditer(end) if (time := _time(match))]
+    return found[-1] if found else None
 
 
 def log_pieces(blocks: Iterable[str]) -> Iterator[Piece]:
@@ -93,8 +113,11 @@ def log_pieces(blocks: Iterable[str]) -> Iterator[Piece]:
 
 def _log_piece(group: str, row: int) -> Piece:
     match = _LOG_TIME.match(group)
-    said_at = parse_date(match[1] + (match[2] or "")) if match else None
-    return Piece(group, "table", row=row, said_at=said_at)
+    return Piece(group, "table", row=row, said_at=_time(match) if match else None)
+
+
+def _time(stamp: re.Match[str]) -> datetime | None:
+    return parse_date(stamp[1] + (stamp[2] or ""))
 
 
 # --- source code ----------------------------------------------------------------------------------

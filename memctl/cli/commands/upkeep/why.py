@@ -44,6 +44,8 @@ _OUTCOMES = {
     "waiting": "waits in its inbox",
     "processing": "is being read",
 }
+_UNCHANGED = "unchanged"
+"""Of a file that is known already by itself, rather than by a copy of it."""
 
 
 _SHOWN_WHOLE = 3
@@ -152,6 +154,8 @@ def _show(context: CommandContext, receipt: FileProvenance, *, names_kb: bool) -
 
 def _outcome(receipt: FileProvenance) -> str:
     text = _OUTCOMES[receipt.outcome]
+    if receipt.same_as == receipt.path:
+        return _UNCHANGED
     return f"{text}: its content is that of {receipt.same_as}" if receipt.same_as else text
 
 
