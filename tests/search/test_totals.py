@@ -613,3 +613,49 @@ def test_a_total_with_rows_of_a_longer_name_is_unsure(shelf: Shelf, memory_of: M
     shelf.put([memory_of("x", rows, title="orders", row=1)])
     assert ask(shelf, "total of the orders of Ashdown").unsure
     assert ask(shelf, "total of the orders of Brill").found
+
+
+PRICES = ("Part: clutch pad; Price: 43.50", "Part: rake motor; Price: 388.00")
+BOUGHT = (
+    "Month: 2025-01; Category: Parts; Supplier: Pinparts Oslo; Amount EUR: 512.4",
+    "Month: 2025-02; Category: Rent; Supplier: Ferrum Estates; Amount EUR: 640",
+    "Month: 2025-03; Category: Parts; Supplier: Pinparts Oslo; Amount EUR: 261",
+)
+JOBS = (
+    "date: 2025-01-14; customer: Starlite Lanes; mechanic: Karl Ostrow; hours: 3.5; amount: 302.00",
+    "date: 2025-03-19; customer: Starlite Lanes; mechanic: Karl Niemi; hours: 1.5; amount: 147.00",
+    "date: 2025-07-01; customer: Moonshine Bowl; mechanic: Karl Niemi; hours: 2; amount: 191.00",
+    "date: 2025-08-19; customer: Starlite Lanes; mechanic: Karl Ostrow; hours: 7; amount: 734.20",
+)
+
+
+@pytest.fixture
+def workshop(shelf: Shelf, memory_of: MemoryOf) -> Shelf:
+    """A price list, expenses, jobs for customers and holidays."""
+    tables = {
+        "Pinparts Oslo - Delivery": PRICES,
+        "expenses": BOUGHT,
+        "jobs": JOBS,
+        "holidays": ("Name: Karl Niemi; Days: 10", "Name: Dagny Roux; Days: 8"),
+    }
+    shelf.put(
+        [
+            memory_of(f"w{number}", "\n".join(rows), title=title, row=1, document_id=f"d{number}")
+            for number, (title, rows) in enumerate(tables.items())
+        ]
+    )
+    return shelf
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("total spent at Pinparts Oslo", "773.40 in total: the sum of Amount EUR over 2 rows *"),
+        ("what did we pay for a rake motor in total", "[!3]*"),
+        ("total price of the Pinparts parts", "431.50 in total: the sum of Price over 2 rows *"),
+    ],
+)
+def test_what_was_spent_is_no_sum_of_a_price_list(
+    workshop: Shelf, question: str, answer: str
+) -> None:
+    assert fnmatch(ask(workshop, question).text.partition(" [")[0], answer)

@@ -137,6 +137,20 @@ _ASKS_UNIT_PRICE = lazy_regex(
     r"|\bhow much (?:is|was|are|were) (?:an?|one|each)\b",
     re.IGNORECASE,
 )
+_LIST_PRICE = lazy_regex(
+    r"(?:.*[\W_])?(?:prices?|rates?|tariff|preis|tarif|prix|prezzo|precio)(?:[\W_].*)?",
+    re.IGNORECASE,
+)
+"""The name of a column of what things are sold for, unless it says of a total."""
+_OF_TOTAL = lazy_regex(r"total|gross|net|sum|paid|spent", re.IGNORECASE)
+_OF_QUANTITY = lazy_regex(
+    r"(?:qty|quantity|pieces|pcs|count|number|units|anzahl|menge|stück|quantité|cantidad|quantità)",
+    re.IGNORECASE,
+)
+_OF_PERSON = lazy_regex(
+    r"(?:paid[\W_]by|by|who|whom|name|person|member|wer|von|an|qui|nom|nombre|nome)", re.IGNORECASE
+)
+"""The name of a column that says who paid, or who was paid, besides those of costs and income."""
 _UNIT_PRICE = lazy_regex(
     r"price|cost|rate|fee|charge|unit|per|each|preis|prix|prezzo|precio", re.IGNORECASE
 )
@@ -298,10 +312,7 @@ def _has_price_of_many(cells: Cells) -> bool:
     return (
         bool(amount)
         and not any(map(_UNIT_PRICE.search, cells))
-        and any(
-            name != amount and is_number(value) and not is_identifier([cells], name)
-            for name, value in cells.items()
-        )
+        and any(name != amount and _is_quantity([cells], name) for name in cells)
     )
 
 
@@ -354,6 +365,35 @@ def _answers_direction(question: str, rows: Sequence[_Row]) -> bool:
     return not is_of_other.search(question) or bool(is_of_own.search(question))
 
 
+def _is_of_payments(outcome: SearchOutcome, rows: Sequence[_Row], column: str) -> bool:
+    """Return whether what a column comes to may be asked for: not where it is a list of prices.
+
+    Money that was spent or earned is that of a table with a day, a person or a quantity; prices
+    add up only with a day, and with no quantity that they are to be multiplied by.
+    """
+    question = outcome.asked.text
+    asks_money = any(each.search(question) for each in (_ASKS_SPENT, _ASKS_EARNED, _ASKS_PAID))
+    if not asks_money and _terms_of(outcome, column) <= _terms(outcome, question):
+        return True
+    cells = [row.cells for row in rows]
+    names = column_names(cells)
+    has_days = any(any(_times_in_column(name, rows, None) or ()) for name in names)
+    if _LIST_PRICE.fullmatch(column) and not _OF_TOTAL.search(column):
+        return has_days and not any(map(_OF_QUANTITY.fullmatch, names))
+    said = re.sub(r"[_\W]+", " ", " ".join([*_titles(rows), *names]))
+    return (
+        has_days
+        or bool(_IS_COSTS.search(said) or _IS_INCOME.search(said))
+        or any(map(_OF_PERSON.fullmatch, names))
+        or any(name != column and _is_quantity(cells, name) for name in names)
+    )
+
+
+def _is_quantity(cells: Sequence[Cells], name: str) -> bool:
+    values = [row[name] for row in cells if name in row]
+    return all(map(is_number, values)) and not is_identifier(cells, name)
+
+
 def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     question = outcome.asked.text
     counts = _ASKS_COUNT.match(question)
@@ -366,7 +406,7 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
         if counts
         else _added_column(outcome, rows, rest)
     )
-    if column is None:
+    if column is None or (column and not counts and not _is_of_payments(outcome, rows, column)):
         return None
     times = _row_times(outcome, rows) if period else None
     if period is not None and times is None:
