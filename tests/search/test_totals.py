@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from memctl.records import Answer
 from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite
 from memctl.search.answering.extractive_answer import extract_answer
-from memctl.search.answering.search_outcome import SearchOutcome
+from memctl.search.answering.search_outcome import MAX_HITS_READ, SearchOutcome
 from memctl.search.answering.table_totals import unsure_of_rows
 
 from .conftest import MemoryOf, Shelf
@@ -659,3 +659,53 @@ def test_what_was_spent_is_no_sum_of_a_price_list(
     workshop: Shelf, question: str, answer: str
 ) -> None:
     assert fnmatch(ask(workshop, question).text.partition(" [")[0], answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (
+            "how much did we earn from Starlite Lanes in the first half of 2025?",
+            "449 in total: the sum of amount over 2 rows * from 2025-01-01 to 2025-06-30.",
+        ),
+        ("how much did we make in H2 2025", "925.20 * from 2025-07-01 to 2025-12-31."),
+        ("how much did we spend on parts between january and march", "773.40 * to 2025-03-31."),
+        ("how much did we spend on parts in March", "261 * of 2025-03."),
+        ("how much did we spend on parts last March", "[!2]*"),
+        ("how many hours did Karl Niemi work in total according to jobs", "3.50 in total: *"),
+        ("total days of holidays of everyone", "18 in total: the sum of Days over 2 rows *"),
+        ("how much did Karl Niemi bill in total", "338 in total: *"),
+    ],
+)
+def test_a_total_does_not_depend_on_its_wording(
+    workshop: Shelf, question: str, answer: str
+) -> None:
+    given = ask(workshop, question)
+    assert fnmatch(given.text.partition(" [")[0], answer), given.text
+
+
+def test_a_month_of_several_years_is_unsure(shelf: Shelf, memory_of: MemoryOf) -> None:
+    rows = "\n".join(f"date: {year}-03-01; supplier: Ada; cost: {year}" for year in (2024, 2025))
+    shelf.put([memory_of("x", rows, title="expenses", row=1)])
+    given = ask(shelf, "How much did we spend in March?")
+    assert given.unsure
+    assert "2,025 in total" in given.text
+    assert ask(shelf, "How much did we spend in March 2024?").found
+
+
+def test_tables_are_found_behind_the_turns_of_a_chat(workshop: Shelf, memory_of: MemoryOf) -> None:
+    asked = "how much did Karl Niemi bill in total"
+    chat = {"document_id": "d_chat", "title": "Chat with Karl Niemi", "type": "turn"}
+    said = [f"On day {day}, how much did Karl Niemi bill in total?" for day in range(2, 16)]
+    workshop.put([memory_of(f"c{n}", text, **chat) for n, text in enumerate(said)])
+    outcome = workshop.searcher().search(asked, limit=MAX_HITS_READ)
+    assert all(hit.title == chat["title"] for hit in outcome.hits[:10])
+    assert extract_answer(outcome).text.startswith("338 in total")
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["how much is Karl Niemi paid in total", "how much did Karl Niemi earn in 2025?"],
+)
+def test_what_customers_pay_is_nobodys_pay(workshop: Shelf, question: str) -> None:
+    assert ask(workshop, question).method != "total/1"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import date
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,7 +31,7 @@ from memctl.language.table_amounts import (
     written,
 )
 from memctl.language.term_analysis import query_terms
-from memctl.language.time_periods import days_of_iso
+from memctl.language.time_periods import days_of_iso, lacks_year, periods
 from memctl.patterns import lazy_regex
 from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import is_table_row
@@ -42,7 +42,8 @@ from memctl.search.query.question import TimeExpression
 METHOD = "total/1"
 _ASKS_TOTAL = lazy_regex(
     r"\b(?:total|totals|altogether|in all|all in all|sum (?:of|up)|add(?:ed)? up|in sum"
-    r"|how much (?:money )?(?:have|has|had|did) .*\b(?:spen[dt]|pay|paid|cost|billed?|invoiced?)"
+    r"|how much (?:money )?(?:have|has|had|did) "
+    r".*\b(?:spen[dt]|pay|paid|cost|billed?|invoiced?|earn(?:ed)?|received?|ma[dk]e)"
     r"|what (?:have|has|did) .*\b(?:spen[dt]|paid|pay|cost)"
     r"|^\W*\w+ (?:costs?|spending|expenses?|sales|turnover|income|usage|consumption)"
     r"|insgesamt|zusammen|summe|au total|en tout|in totale|en total)\b",
@@ -61,10 +62,23 @@ _ASKS_SPENT = lazy_regex(
 )
 _ASKS_EARNED = lazy_regex(
     r"\b(?:earn(?:ed|ings)?|sales|sell|sold|income|revenue|turn(?:ed)? ?over|takings|received"
-    r"|(?:we|i) (?:have |had )?(?:invoiced?|billed?)"
+    r"|(?:we|i) (?:have |had )?(?:invoiced?|billed?|ma[dk]e)"
     r"|how much (?:money )?(?:has|have|did) (?!(?:we|i|you)\b).*\bspen[dt]"
     r"|(?:pay|paid)(?: to)? (?:us|me)|(?:get|got|been|were|was) paid"
     r"|verdient|eingenommen|einnahmen|umsatz)\b",
+    re.IGNORECASE,
+)
+_SOMEBODY = r"(?!(?:we|i|you|it|they|the|our|my)\b)(?:[\w'’.-]+ ){1,4}?"
+_ASKS_PAY_OF = lazy_regex(
+    rf"\b(?:did|does|do|has|have|had|will) {_SOMEBODY}"
+    r"(?:earn(?:s|ed)?|received?|(?:get|got|been) paid)\b(?! (?:for )?(?:us|me)\b)"
+    rf"|\b(?:is|was|are|were) {_SOMEBODY}paid\b",
+    re.IGNORECASE,
+)
+"""What somebody is paid, who is not the one who asks."""
+_IS_PAY = lazy_regex(
+    r"\b(?:wages?|salary|salaries|pay|payroll|earn(?:s|ed|ings)?|takings|commissions?|löhne|lohn"
+    r"|gehalt|gehälter|salaire|salario|stipendio)\b",
     re.IGNORECASE,
 )
 _IS_INCOME = lazy_regex(
@@ -125,7 +139,7 @@ _YES, _NO = (
 _SUMS = "total totals altogether all sum sums add added up how much many amount insgesamt summe"
 """Words that ask for a sum and name no column."""
 _OF_TIMES = lazy_regex(
-    r"(?:the )?(?:years?|months?|weeks?|days?|dates?|quarters?|jahr|monat|woche|tag|année|mois"
+    r"(?:the )?(?:years?|month|week|day|dates?|quarters?|jahr|monat|woche|tag|année|mois"
     r"|jour)",
     re.IGNORECASE,
 )
@@ -159,6 +173,7 @@ _GENERAL = (
     "total totals altogether all sum add added up how much money have has had did do does we i "
     "you they spend spent pay paid pays cost costs invoice invoiced bill billed out so far now "
     "until today for on to from the our my what is are was were in of it amount everything "
+    "earn earned receive received make made according everyone everybody overall altogether "
     "many often times time there number with by at can will be been us me use used "
     "insgesamt zusammen summe wie viel haben wir ich für ausgegeben bezahlt gekostet bisher "
     "combien avons nous dépensé payé coûté quanto abbiamo speso cuánto hemos gastado"
@@ -169,7 +184,7 @@ _OF_COUNTED = (
     "gefahren gearbeitet geschickt"
 )
 """Words that a question for a number may have besides: what is done with what is counted."""
-_HITS_LOOKED_AT = 10
+_DOCUMENTS_LOOKED_AT = 10
 _MOST_CITED = 5
 _MOST_LISTED = 20
 _CONFIDENCE, _CONFIDENCE_OF_TWO = 0.8, 0.5
@@ -342,7 +357,11 @@ def _totals(outcome: SearchOutcome) -> Iterator[_Total]:
 def _tables(outcome: SearchOutcome) -> Iterator[list[_Row]]:
     """Yield the rows of each table, those of the best hits first."""
     seen: set[tuple[str, str, str]] = set()
-    for hit in outcome.hits[:_HITS_LOOKED_AT]:
+    documents = dict.fromkeys(hit.document for hit in outcome.hits)
+    looked_at = frozenset(islice(documents, _DOCUMENTS_LOOKED_AT))
+    for hit in outcome.hits:
+        if hit.document not in looked_at:
+            continue
         table = (*hit.document, hit.heading)
         first = hit.text.removeprefix(hit.heading).lstrip().partition("\n")[0]
         if table in seen or not is_table_row(first):
@@ -358,6 +377,8 @@ def _answers_direction(question: str, rows: Sequence[_Row]) -> bool:
     names = [*_titles(rows), *column_names([row.cells for row in rows])]
     said = re.sub(r"[_\W]+", " ", " ".join(names))
     is_income, is_costs = bool(_IS_INCOME.search(said)), bool(_IS_COSTS.search(said))
+    if _ASKS_PAY_OF.search(question) and not _IS_PAY.search(said):
+        return is_costs and not is_income  # what a customer pays is not the mechanic's wage
     if is_income == is_costs:
         return True
     is_of_other = _ASKS_SPENT if is_income else _ASKS_EARNED
@@ -411,6 +432,8 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     times = _row_times(outcome, rows) if period else None
     if period is not None and times is None:
         return None  # it isn't known which rows are of that time
+    years = _years_meant(question, period, times) if period and times else []
+    period = years[-1] if years else period
     in_time = [_lies_in(iso, period) for iso in times.of_rows] if times and period else None
     if in_time and None in in_time:
         return None
@@ -460,7 +483,8 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
         column,
         f" {' '.join(conditions)}" if conditions else "",
         is_named=_names_table(outcome, rest, rows),
-        is_ambiguous=any(_has_longer_names(outcome, fitting, name, by_words) for name in choosing),
+        is_ambiguous=len(years) > 1
+        or any(_has_longer_names(outcome, fitting, name, by_words) for name in choosing),
     )
 
 
@@ -517,6 +541,24 @@ def _row_times(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Times | None:
             found = _Times(names[0], len(of_column) > 1, of_column[names[0]])
             return found if all(found.of_rows) or names is named else None
     return None
+
+
+def _years_meant(question: str, period: TimeExpression, times: _Times) -> list[TimeExpression]:
+    """Return a period that lacks its year in each of the years in which it has rows, in order.
+
+    It is returned as it is if it has a year, or rows in none.
+    """
+    if period.is_open or not lacks_year(period.text):
+        return [period]
+    years = sorted({days_of_iso(iso)[0].year for iso in times.of_rows if iso})
+    found = [
+        TimeExpression(period.text, each.first, each.last)
+        for year in years
+        for each in periods(question, date(year, 12, 31))
+        if question[each.start : each.end] == period.text and each.first <= period.first
+    ]
+    with_rows = [each for each in found if any(_lies_in(iso, each) for iso in times.of_rows)]
+    return with_rows or [period]
 
 
 def _times_in_column(
