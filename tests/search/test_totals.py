@@ -709,3 +709,56 @@ def test_tables_are_found_behind_the_turns_of_a_chat(workshop: Shelf, memory_of:
 )
 def test_what_customers_pay_is_nobodys_pay(workshop: Shelf, question: str) -> None:
     assert ask(workshop, question).method != "total/1"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("what is the biggest job of 2025", f"{JOBS[3]}: the largest amount of 4 rows of jobs *"),
+        ("which job was the cheapest?", f"{JOBS[1]}: the smallest amount of 4 rows of jobs."),
+        ("which mechanic had the biggest job in March 2025?", f"{JOBS[1]}: *"),
+        ("what was the last job of Karl Niemi", f"{JOBS[2]}: the last date of 2 rows of jobs *"),
+        ("what was the first job", f"{JOBS[0]}: *"),
+        ("what was the highest amount in jobs", f"{JOBS[3]}: *"),
+        ("what is the largest expense of 2025", f"{BOUGHT[1]}: the largest Amount EUR *"),
+    ],
+)
+def test_the_largest_or_last_row_is_given_of_a_table_that_is_named(
+    workshop: Shelf, question: str, answer: str
+) -> None:
+    given = ask(workshop, question)
+    assert (given.found, given.method) == (True, "total/1")
+    assert fnmatch(given.text.partition(" [")[0], answer)
+    assert given.citations[0].quote in given.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what is the biggest job of 2024",
+        "what is the biggest machine",
+        "what is the biggest job of Dagny",
+        "what are the biggest jobs",
+        "what is the second biggest job",
+        "what was the last name of Karl",
+        "what was the biggest job except those of Karl Ostrow",
+    ],
+)
+def test_no_row_is_the_largest_of_what_no_table_is_of(workshop: Shelf, question: str) -> None:
+    assert ask(workshop, question).method != "total/1"
+
+
+def test_the_largest_by_one_of_several_amounts_is_unsure(shelf: Shelf, memory_of: MemoryOf) -> None:
+    rows = (
+        "order: A; client: Ash; net: 100; gross: 121",
+        "order: B; client: Bay; net: 110; gross: 116",
+    )
+    shelf.put([memory_of("x", "\n".join(rows), title="orders", row=1)])
+    assert ask(shelf, "What is the biggest order?").unsure
+    for question in ("Which order has the largest net?", "What was the largest net of the orders?"):
+        assert ask(shelf, question).text.startswith(f"{rows[1]}: the largest net of 2 rows")
+
+
+def test_rows_are_no_sure_answer_where_only_the_largest_would_be(workshop: Shelf) -> None:
+    given = answer_of_rows(workshop, "What was the biggest hall of Starlite Lanes?", JOBS[0])
+    assert (given.found, given.unsure) == (False, True)

@@ -1,4 +1,4 @@
-"""Totals and counts: what the rows of a table come to, where a question asks for that.
+"""Totals, counts and extremes: what the rows of a table come to, where a question asks for that.
 
 A table answers if each word of the question stands in its title, its columns or its rows; words of
 rows and a date choose which rows are added up, and the name of a column which numbers.  What is
@@ -9,7 +9,7 @@ what customers pay doesn't answer what was spent.  The answer says what was adde
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from itertools import islice, pairwise
 
@@ -20,6 +20,7 @@ from memctl.language.date_mentions import date_spans, is_day_before_month
 from memctl.language.table_amounts import (
     Cells,
     amount_column,
+    amount_columns,
     column_names,
     currencies,
     is_identifier,
@@ -30,7 +31,7 @@ from memctl.language.table_amounts import (
     row_cells,
     written,
 )
-from memctl.language.term_analysis import query_terms
+from memctl.language.term_analysis import WORD_PUNCTUATION, query_terms
 from memctl.language.time_periods import days_of_iso, lacks_year, periods
 from memctl.patterns import lazy_regex
 from memctl.records import Answer, Hit
@@ -169,11 +170,26 @@ _UNIT_PRICE = lazy_regex(
     r"price|cost|rate|fee|charge|unit|per|each|preis|prix|prezzo|precio", re.IGNORECASE
 )
 """The name of a column of what one of something costs."""
+_LARGEST = "largest|biggest|highest|greatest|most expensive|costliest|priciest"
+_SMALLEST = "smallest|lowest|cheapest|least expensive"
+_FIRST, _LAST = "first|earliest", "last|latest|most recent"
+_EXTREMES = {
+    word: words for words in (_LARGEST, _SMALLEST, _FIRST, _LAST) for word in words.split("|")
+}
+"""Superlatives, with all that mean the same; the first of these is what it is called."""
+_ASKS_EXTREME = lazy_regex(
+    r"(?P<before>\W*(?:(?:(?:what|who|when)\b"
+    r"|which\b(?P<which>.*?)\b(?:is|was|had|has|did)\b).*?\b(?:the|our|my) |(?:the|our|my) )?)"
+    rf"(?P<extreme>{'|'.join(_EXTREMES)})\b"
+    r"(?P<after>(?P<thing>.*?)(?: (?:of|in|on|at|from|for|with|by|since|between|to|that|we|i|ever"
+    r"|so|is|was|did|had|has|done)\b.*|\s\d{4}\b.*|\W*))$",
+    re.IGNORECASE,
+)
 _GENERAL = (
     "total totals altogether all sum add added up how much money have has had did do does we i "
     "you they spend spent pay paid pays cost costs invoice invoiced bill billed out so far now "
     "until today for on to from the our my what is are was were in of it amount everything "
-    "earn earned receive received make made according everyone everybody overall altogether "
+    "earn earned receive received make made ever done according everyone everybody overall "
     "many often times time there number with by at can will be been us me use used "
     "insgesamt zusammen summe wie viel haben wir ich für ausgegeben bezahlt gekostet bisher "
     "combien avons nous dépensé payé coûté quanto abbiamo speso cuánto hemos gastado"
@@ -201,6 +217,19 @@ class _Row(Struct, frozen=True):
     def text(self) -> str:
         """It as the table has it."""
         return self.hit.text[self.start : self.end]
+
+
+_Values = Mapping[str, Sequence[tuple[float, _Row]]]
+"""What rows have in some columns, by the names of these."""
+
+
+class _Extreme(Struct, frozen=True):
+    """The rows of a table with the largest or smallest amount, or the first or last day."""
+
+    rows: tuple[_Row, ...]
+    text: str
+    is_ambiguous: bool
+    """Whether another column of amounts may be meant, or other rows."""
 
 
 class _Total(Struct, frozen=True):
@@ -248,10 +277,34 @@ def total_answer(outcome: SearchOutcome) -> Answer | None:
         return None
     best = found[0]
     unsure = best.is_ambiguous or any(each.amount != best.amount for each in found)
-    rows = (HitExcerpt(row.hit, row.start, row.end) for row in best.rows)
-    excerpts = joined_by_passage(rows)[:_MOST_CITED]
+    return _answer_of_rows(best.text, best.rows, unsure=unsure)
+
+
+def extreme_answer(outcome: SearchOutcome) -> Answer | None:
+    """Return the row that a question asks for as the largest, smallest, first or last of a table.
+
+    None where the question names no table of such things, or many rows are alike.
+    """
+    asked = _ASKS_EXTREME.match(outcome.asked.text)
+    if asked is None:
+        return None
+    rest = replace(outcome.asked, text=f"{asked['before']}{asked['after'].lstrip()}")
+    plain = replace(outcome, asked=rest)
+    found = [each for rows in _tables(plain) if (each := _extreme(plain, rows, asked))]
+    if not found or len(found[0].rows) > _MOST_CITED:
+        return None
+    rows = [row.text for row in found[0].rows]
+    unsure = found[0].is_ambiguous or any(
+        [row.text for row in each.rows] != rows for each in found[1:]
+    )
+    return _answer_of_rows(found[0].text, found[0].rows, unsure=unsure)
+
+
+def _answer_of_rows(text: str, rows: Sequence[_Row], *, unsure: bool) -> Answer:
+    quoted = (HitExcerpt(row.hit, row.start, row.end) for row in rows)
+    excerpts = joined_by_passage(quoted)[:_MOST_CITED]
     numbers = "".join(f" [{place}]" for place in range(1, len(excerpts) + 1))
-    said = f"{best.text}{numbers}"
+    said = f"{text}{numbers}"
     return Answer(
         f"{UNSURE} {said}" if unsure else said,
         found=not unsure,
@@ -294,19 +347,23 @@ def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
 def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
     """Return an answer as unsure if it gives rows where only something else would answer.
 
-    That is their total or their count, or the price of one where the rows have only that of many.
+    That is their total or their count, which of them is the largest, or the
+    price of one where the rows have only that of many.
     """
     question = outcome.asked.text
     counts = _ASKS_COUNT.match(question)
     asks_count = counts is not None and bool(counts["counted"])  # not how often
     asks_unit_price = _ASKS_UNIT_PRICE.search(question) is not None
-    is_concerned = asks_count or asks_unit_price or _ASKS_PLAINLY.search(question) is not None
+    extreme = _ASKS_EXTREME.match(question)
+    is_concerned = asks_count or asks_unit_price or extreme or _ASKS_PLAINLY.search(question)
     if not (answer.found and answer.citations and is_concerned):
         return answer
     lines = [line for cited in answer.citations for line in cited.quote.splitlines() if line]
     if answer.method == METHOD or not all(map(is_table_row, lines)):
         return answer
     if asks_unit_price and not all(_has_price_of_many(row_cells(line)) for line in lines):
+        return answer
+    if extreme and all(extreme["extreme"].lower() in line.lower() for line in lines):
         return answer
     if not asks_unit_price and any(is_sum(row_cells(line)) for line in lines):
         return answer  # the table says itself what it comes to
@@ -348,10 +405,14 @@ def _totals(outcome: SearchOutcome) -> Iterator[_Total]:
         if not _answers_direction(outcome.asked.text, own):
             continue
         if total := _total(outcome, own):
-            hit = own[0].hit
-            is_one_of_several = hit.heading and len(own) < len(_rows(outcome.load_document(hit)))
-            sheet = f" ({hit.heading})" if is_one_of_several else ""
-            yield replace(total, sheet=sheet)
+            yield replace(total, sheet=_sheet(outcome, own))
+
+
+def _sheet(outcome: SearchOutcome, own: Sequence[_Row]) -> str:
+    """Return the heading of a table's rows in brackets if its document has others, else ""."""
+    hit = own[0].hit
+    is_one_of_several = hit.heading and len(own) < len(_rows(outcome.load_document(hit)))
+    return f" ({hit.heading})" if is_one_of_several else ""
 
 
 def _tables(outcome: SearchOutcome) -> Iterator[list[_Row]]:
@@ -421,14 +482,33 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     asked = _asked_period(outcome, rows)
     if asked is None:
         return None
-    period, rest = asked
     column = (
         _counted_column(outcome, rows, counts["counted"])
         if counts
-        else _added_column(outcome, rows, rest)
+        else _added_column(outcome, rows, asked[1])
     )
     if column is None or (column and not counts and not _is_of_payments(outcome, rows, column)):
         return None
+    return _total_of(outcome, rows, asked, column)
+
+
+def _total_of(
+    outcome: SearchOutcome,
+    rows: Sequence[_Row],
+    asked: tuple[TimeExpression | None, str],
+    column: str,
+) -> _Total | None:
+    """Return the rows that a question chooses, with a column of them; None if it isn't clear which.
+
+    Args:
+        outcome: Of the question.
+        rows: All of the table's.
+        asked: The time that the question names, and the question without it.
+        column: The one to add up; "" for the rows as they are.
+    """
+    question = outcome.asked.text
+    counts = _ASKS_COUNT.match(question)
+    period, rest = asked
     times = _row_times(outcome, rows) if period else None
     if period is not None and times is None:
         return None  # it isn't known which rows are of that time
@@ -486,6 +566,83 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
         is_ambiguous=len(years) > 1
         or any(_has_longer_names(outcome, fitting, name, by_words) for name in choosing),
     )
+
+
+def _extreme(
+    outcome: SearchOutcome, rows: Sequence[_Row], superlative: re.Match[str]
+) -> _Extreme | None:
+    """Return the rows of a table that a superlative means; ``outcome`` is of the rest.
+
+    The table is of what it is said of by the plural in its title ("jobs"), or has it as a column.
+    """
+    asked = _asked_period(outcome, rows)
+    thing = (superlative["thing"].strip() or superlative["which"] or "").split()[-1:]
+    if asked is None or not thing or not _is_of(outcome, rows, thing[0], asked[1]):
+        return None
+    name = _EXTREMES[superlative["extreme"].lower()]
+    is_of_time = name in (_FIRST, _LAST)
+    column = "" if is_of_time else _added_column(outcome, rows, asked[1])
+    chosen = None if column is None else _total_of(outcome, rows, asked, column)
+    if chosen is None:
+        return None
+    columns = _days(outcome, rows, chosen) if is_of_time else _amounts(outcome, chosen, asked[1])
+    best = [_with_extreme(values, is_last=name in (_LARGEST, _LAST)) for values in columns.values()]
+    if not best or not best[0]:
+        return None
+    called, count = next((each, len(values)) for each, values in columns.items())
+    said = "\n".join(row.text for row in best[0])
+    of_rows = f"{rows[0].hit.title}{_sheet(outcome, rows)}{chosen.chosen_by}"
+    counted = f"{count} row{'s' if count > 1 else ''}"
+    return _Extreme(
+        best[0],
+        f"{said}: the {name.partition('|')[0]} {called} of {counted} of {of_rows}.",
+        chosen.is_ambiguous or any(each != best[0] for each in best),
+    )
+
+
+def _days(outcome: SearchOutcome, rows: Sequence[_Row], chosen: _Total) -> _Values:
+    """Return the first day of each row that is chosen, by the column that says when it was."""
+    times = _row_times(outcome, rows)
+    if times is None:
+        return {}
+    are_chosen = {id(row) for row in chosen.rows}
+    return {
+        times.column: [
+            (days_of_iso(iso)[0].toordinal(), row)
+            for row, iso in zip(rows, times.of_rows, strict=True)
+            if iso and id(row) in are_chosen
+        ]
+    }
+
+
+def _amounts(outcome: SearchOutcome, chosen: _Total, asked: str) -> _Values:
+    """Return the amounts in each column that may be meant: the one named, otherwise all."""
+    cells = [row.cells for row in chosen.rows]
+    is_named = _terms_of(outcome, chosen.column) <= _terms(outcome, asked)
+    columns = dict.fromkeys([chosen.column, *(() if is_named else amount_columns(cells))])
+    return {
+        name: [(number(row.cells[name]), row) for row in chosen.rows if name in row.cells]
+        for name in columns
+    }
+
+
+def _is_of(outcome: SearchOutcome, rows: Sequence[_Row], thing: str, rest: str) -> bool:
+    """Return whether a table is of things by its title, or is named and has such a column."""
+    thing = thing.strip(WORD_PUNCTUATION).lower()
+    terms = _terms(outcome, thing)
+    if not terms:
+        return False
+    titles = _titles(rows)
+    if any(terms <= _terms_of(outcome, name) for name in column_names([r.cells for r in rows])):
+        return _names_table(outcome, rest, rows)
+    is_in_title = thing in re.split(r"[_\W]+", " ".join(titles).lower())
+    return terms <= _terms_of(outcome, *titles) and not is_in_title
+
+
+def _with_extreme(values: Sequence[tuple[float, _Row]], *, is_last: bool) -> tuple[_Row, ...]:
+    """Return the rows with the largest value, or the smallest."""
+    extreme = (max if is_last else min)((value for value, _ in values), default=0.0)
+    return tuple(row for value, row in values if value == extreme)
 
 
 # --- the time that is asked for ------------------------------------------------------------------
