@@ -762,3 +762,14 @@ def test_the_largest_by_one_of_several_amounts_is_unsure(shelf: Shelf, memory_of
 def test_rows_are_no_sure_answer_where_only_the_largest_would_be(workshop: Shelf) -> None:
     given = answer_of_rows(workshop, "What was the biggest hall of Starlite Lanes?", JOBS[0])
     assert (given.found, given.unsure) == (False, True)
+
+
+def test_rows_of_what_customers_pay_are_no_sure_answer_to_what_somebody_earns(
+    workshop: Shelf, memory_of: MemoryOf
+) -> None:
+    wages = "name: Karl Niemi; monthly wage: 1150"
+    workshop.put([memory_of("wages", wages, title="staff", row=1, document_id="d_wages")])
+    asked = "how much does Karl Niemi earn?"
+    assert answer_of_rows(workshop, asked, JOBS[1]).unsure
+    assert answer_of_rows(workshop, asked, wages).found
+    assert answer_of_rows(workshop, "when was Karl Niemi paid?", JOBS[1]).found

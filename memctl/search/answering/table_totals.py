@@ -71,9 +71,10 @@ _ASKS_EARNED = lazy_regex(
 )
 _SOMEBODY = r"(?!(?:we|i|you|it|they|the|our|my)\b)(?:[\w'’.-]+ ){1,4}?"
 _ASKS_PAY_OF = lazy_regex(
-    rf"\b(?:did|does|do|has|have|had|will) {_SOMEBODY}"
-    r"(?:earn(?:s|ed)?|received?|(?:get|got|been) paid)\b(?! (?:for )?(?:us|me)\b)"
-    rf"|\b(?:is|was|are|were) {_SOMEBODY}paid\b",
+    rf"\b(?:how much\b.*?|what) (?:did|does|do|has|have|had|will) {_SOMEBODY}"
+    r"(?:earn(?:s|ed)?|(?:get|got|been) paid)\b(?! (?:for )?(?:us|me)\b)"
+    rf"|\bhow much\b.*? (?:did|has|have|had) {_SOMEBODY}received?\b"
+    rf"|\b(?:how much\b.*?|what) (?:is|was|are|were) {_SOMEBODY}paid\b",
     re.IGNORECASE,
 )
 """What somebody is paid, who is not the one who asks."""
@@ -347,7 +348,7 @@ def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
 def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
     """Return an answer as unsure if it gives rows where only something else would answer.
 
-    That is their total or their count, which of them is the largest, or the
+    That is their total or their count, which of them is the largest, what somebody is paid, or the
     price of one where the rows have only that of many.
     """
     question = outcome.asked.text
@@ -355,13 +356,19 @@ def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
     asks_count = counts is not None and bool(counts["counted"])  # not how often
     asks_unit_price = _ASKS_UNIT_PRICE.search(question) is not None
     extreme = _ASKS_EXTREME.match(question)
-    is_concerned = asks_count or asks_unit_price or extreme or _ASKS_PLAINLY.search(question)
+    asks_pay = _ASKS_PAY_OF.search(question)
+    is_concerned = (
+        asks_count or asks_unit_price or extreme or asks_pay or _ASKS_PLAINLY.search(question)
+    )
     if not (answer.found and answer.citations and is_concerned):
         return answer
     lines = [line for cited in answer.citations for line in cited.quote.splitlines() if line]
     if answer.method == METHOD or not all(map(is_table_row, lines)):
         return answer
     if asks_unit_price and not all(_has_price_of_many(row_cells(line)) for line in lines):
+        return answer
+    names = [cited.title for cited in answer.citations] + column_names([*map(row_cells, lines)])
+    if asks_pay and _IS_PAY.search(re.sub(r"[_\W]+", " ", " ".join(names))):
         return answer
     if extreme and all(extreme["extreme"].lower() in line.lower() for line in lines):
         return answer
