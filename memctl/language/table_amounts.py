@@ -77,8 +77,12 @@ def is_sum(cells: Cells) -> bool:
 
 def amount_column(rows: Sequence[Cells]) -> str:
     """Return the name of the column of amounts that can be added up; "" if there is none."""
-    numeric = [name for name in column_names(rows) if _is_amount(rows, name)]
-    return max(numeric, key=lambda name: bool(_WHOLE.search(name)), default="")
+    return max(amount_columns(rows), key=lambda name: bool(_WHOLE.search(name)), default="")
+
+
+def amount_columns(rows: Sequence[Cells]) -> list[str]:
+    """Return the names of the columns of amounts that can be added up."""
+    return [name for name in column_names(rows) if _is_amount(rows, name)]
 
 
 def is_summable(name: str) -> bool:

@@ -94,6 +94,10 @@ _WEEK_BEFORE = lazy_regex(
 )
 _PART_BEFORE = lazy_regex(rf"(?<![\w-])({_PART})[\s-]{_OPTIONAL_ARTICLE}$", re.IGNORECASE)
 _MONTH_NAME = lazy_regex(rf"(?<![^\W\d])(?:{_MONTH})(?![^\W\d])", re.IGNORECASE)
+_STEP_IN = lazy_regex(
+    rf"(?<![\w-])(?:{any_of(_STEPS)}|{any_of(words_of_all('ago'))})(?![\w-])", re.IGNORECASE
+)
+_NUMBERED_PART = lazy_regex(r"(?<![^\W\d])[QH][1-4](?!\w)", re.IGNORECASE)
 _YEAR_IN = lazy_regex(rf"(?<!\d){_YEAR}(?!\d)")
 _HYPHEN_AFTER_PART = lazy_regex(rf"(?<![\w-])({_PART})-(?=\w)", re.IGNORECASE)
 _PHRASE_END = lazy_regex(r"\s*(?:[?.!,;:)]|$)")
@@ -451,6 +455,16 @@ def _in_year(written: str, year: int) -> Days | None:
     return days_of_iso(spans[0].iso) if len(spans) == 1 else None
 
 
+def lacks_year(written: str) -> bool:
+    """Return whether a time names a month, quarter or half of a year, but not which year it is.
+
+    "Last March" counts from today instead.
+    """
+    if _YEAR_IN.search(written) or _STEP_IN.search(written):
+        return False
+    return any(each.search(written) for each in (_MONTH_NAME, _NUMBERED_PART))
+
+
 def is_time_name(word: str) -> bool:
     """Return whether a word names a time, such as "May"; "yesterday" counts from today instead."""
     plain = word.strip(WORD_PUNCTUATION).lower()
@@ -504,6 +518,8 @@ def _part(part: str | None, days: Days) -> Days:
             return first + third, last - third
         case "late":
             return last - third, last
+        case "first half" | "second half" as half_year if days == days_of_iso(f"{first.year}"):
+            return _months(first.year, 1 if half_year == "first half" else 7, 6)
         case "first half":
             return first, first + half
         case "second half":

@@ -84,7 +84,7 @@ ASKED = date(2026, 11, 22)
         ("What changed in the last week of May 2025?", "last week of May 2025", "2025-05-25",
          "2025-05-31"),
         ("What did we sell in the first half of 2025?", "first half of 2025", "2025-01-01",
-         "2025-07-02"),
+         "2025-06-30"),
         ("What happened between March and May 2025?", "between March and May 2025", "2025-03-01",
          "2025-05-31"),
         ("What happened from 3 to 10 May 2025?", "from 3 to 10 May 2025", "2025-05-03",

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from memctl.records import Answer
 from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite
 from memctl.search.answering.extractive_answer import extract_answer
-from memctl.search.answering.search_outcome import SearchOutcome
+from memctl.search.answering.search_outcome import MAX_HITS_READ, SearchOutcome
 from memctl.search.answering.table_totals import unsure_of_rows
 
 from .conftest import MemoryOf, Shelf
@@ -613,3 +613,163 @@ def test_a_total_with_rows_of_a_longer_name_is_unsure(shelf: Shelf, memory_of: M
     shelf.put([memory_of("x", rows, title="orders", row=1)])
     assert ask(shelf, "total of the orders of Ashdown").unsure
     assert ask(shelf, "total of the orders of Brill").found
+
+
+PRICES = ("Part: clutch pad; Price: 43.50", "Part: rake motor; Price: 388.00")
+BOUGHT = (
+    "Month: 2025-01; Category: Parts; Supplier: Pinparts Oslo; Amount EUR: 512.4",
+    "Month: 2025-02; Category: Rent; Supplier: Ferrum Estates; Amount EUR: 640",
+    "Month: 2025-03; Category: Parts; Supplier: Pinparts Oslo; Amount EUR: 261",
+)
+JOBS = (
+    "date: 2025-01-14; customer: Starlite Lanes; mechanic: Karl Ostrow; hours: 3.5; amount: 302.00",
+    "date: 2025-03-19; customer: Starlite Lanes; mechanic: Karl Niemi; hours: 1.5; amount: 147.00",
+    "date: 2025-07-01; customer: Moonshine Bowl; mechanic: Karl Niemi; hours: 2; amount: 191.00",
+    "date: 2025-08-19; customer: Starlite Lanes; mechanic: Karl Ostrow; hours: 7; amount: 734.20",
+)
+
+
+@pytest.fixture
+def workshop(shelf: Shelf, memory_of: MemoryOf) -> Shelf:
+    """A price list, expenses, jobs for customers and holidays."""
+    tables = {
+        "Pinparts Oslo - Delivery": PRICES,
+        "expenses": BOUGHT,
+        "jobs": JOBS,
+        "holidays": ("Name: Karl Niemi; Days: 10", "Name: Dagny Roux; Days: 8"),
+    }
+    shelf.put(
+        [
+            memory_of(f"w{number}", "\n".join(rows), title=title, row=1, document_id=f"d{number}")
+            for number, (title, rows) in enumerate(tables.items())
+        ]
+    )
+    return shelf
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("total spent at Pinparts Oslo", "773.40 in total: the sum of Amount EUR over 2 rows *"),
+        ("what did we pay for a rake motor in total", "[!3]*"),
+        ("total price of the Pinparts parts", "431.50 in total: the sum of Price over 2 rows *"),
+    ],
+)
+def test_what_was_spent_is_no_sum_of_a_price_list(
+    workshop: Shelf, question: str, answer: str
+) -> None:
+    assert fnmatch(ask(workshop, question).text.partition(" [")[0], answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (
+            "how much did we earn from Starlite Lanes in the first half of 2025?",
+            "449 in total: the sum of amount over 2 rows * from 2025-01-01 to 2025-06-30.",
+        ),
+        ("how much did we make in H2 2025", "925.20 * from 2025-07-01 to 2025-12-31."),
+        ("how much did we spend on parts between january and march", "773.40 * to 2025-03-31."),
+        ("how much did we spend on parts in March", "261 * of 2025-03."),
+        ("how much did we spend on parts last March", "[!2]*"),
+        ("how many hours did Karl Niemi work in total according to jobs", "3.50 in total: *"),
+        ("total days of holidays of everyone", "18 in total: the sum of Days over 2 rows *"),
+        ("how much did Karl Niemi bill in total", "338 in total: *"),
+    ],
+)
+def test_a_total_does_not_depend_on_its_wording(
+    workshop: Shelf, question: str, answer: str
+) -> None:
+    given = ask(workshop, question)
+    assert fnmatch(given.text.partition(" [")[0], answer), given.text
+
+
+def test_a_month_of_several_years_is_unsure(shelf: Shelf, memory_of: MemoryOf) -> None:
+    rows = "\n".join(f"date: {year}-03-01; supplier: Ada; cost: {year}" for year in (2024, 2025))
+    shelf.put([memory_of("x", rows, title="expenses", row=1)])
+    given = ask(shelf, "How much did we spend in March?")
+    assert given.unsure
+    assert "2,025 in total" in given.text
+    assert ask(shelf, "How much did we spend in March 2024?").found
+
+
+def test_tables_are_found_behind_the_turns_of_a_chat(workshop: Shelf, memory_of: MemoryOf) -> None:
+    asked = "how much did Karl Niemi bill in total"
+    chat = {"document_id": "d_chat", "title": "Chat with Karl Niemi", "type": "turn"}
+    said = [f"On day {day}, how much did Karl Niemi bill in total?" for day in range(2, 16)]
+    workshop.put([memory_of(f"c{n}", text, **chat) for n, text in enumerate(said)])
+    outcome = workshop.searcher().search(asked, limit=MAX_HITS_READ)
+    assert all(hit.title == chat["title"] for hit in outcome.hits[:10])
+    assert extract_answer(outcome).text.startswith("338 in total")
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["how much is Karl Niemi paid in total", "how much did Karl Niemi earn in 2025?"],
+)
+def test_what_customers_pay_is_nobodys_pay(workshop: Shelf, question: str) -> None:
+    assert ask(workshop, question).method != "total/1"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("what is the biggest job of 2025", f"{JOBS[3]}: the largest amount of 4 rows of jobs *"),
+        ("which job was the cheapest?", f"{JOBS[1]}: the smallest amount of 4 rows of jobs."),
+        ("which mechanic had the biggest job in March 2025?", f"{JOBS[1]}: *"),
+        ("what was the last job of Karl Niemi", f"{JOBS[2]}: the last date of 2 rows of jobs *"),
+        ("what was the first job", f"{JOBS[0]}: *"),
+        ("what was the highest amount in jobs", f"{JOBS[3]}: *"),
+        ("what is the largest expense of 2025", f"{BOUGHT[1]}: the largest Amount EUR *"),
+    ],
+)
+def test_the_largest_or_last_row_is_given_of_a_table_that_is_named(
+    workshop: Shelf, question: str, answer: str
+) -> None:
+    given = ask(workshop, question)
+    assert (given.found, given.method) == (True, "total/1")
+    assert fnmatch(given.text.partition(" [")[0], answer)
+    assert given.citations[0].quote in given.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what is the biggest job of 2024",
+        "what is the biggest machine",
+        "what is the biggest job of Dagny",
+        "what are the biggest jobs",
+        "what is the second biggest job",
+        "what was the last name of Karl",
+        "what was the biggest job except those of Karl Ostrow",
+    ],
+)
+def test_no_row_is_the_largest_of_what_no_table_is_of(workshop: Shelf, question: str) -> None:
+    assert ask(workshop, question).method != "total/1"
+
+
+def test_the_largest_by_one_of_several_amounts_is_unsure(shelf: Shelf, memory_of: MemoryOf) -> None:
+    rows = (
+        "order: A; client: Ash; net: 100; gross: 121",
+        "order: B; client: Bay; net: 110; gross: 116",
+    )
+    shelf.put([memory_of("x", "\n".join(rows), title="orders", row=1)])
+    assert ask(shelf, "What is the biggest order?").unsure
+    for question in ("Which order has the largest net?", "What was the largest net of the orders?"):
+        assert ask(shelf, question).text.startswith(f"{rows[1]}: the largest net of 2 rows")
+
+
+def test_rows_are_no_sure_answer_where_only_the_largest_would_be(workshop: Shelf) -> None:
+    given = answer_of_rows(workshop, "What was the biggest hall of Starlite Lanes?", JOBS[0])
+    assert (given.found, given.unsure) == (False, True)
+
+
+def test_rows_of_what_customers_pay_are_no_sure_answer_to_what_somebody_earns(
+    workshop: Shelf, memory_of: MemoryOf
+) -> None:
+    wages = "name: Karl Niemi; monthly wage: 1150"
+    workshop.put([memory_of("wages", wages, title="staff", row=1, document_id="d_wages")])
+    asked = "how much does Karl Niemi earn?"
+    assert answer_of_rows(workshop, asked, JOBS[1]).unsure
+    assert answer_of_rows(workshop, asked, wages).found
+    assert answer_of_rows(workshop, "when was Karl Niemi paid?", JOBS[1]).found

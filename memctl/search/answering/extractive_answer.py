@@ -54,7 +54,7 @@ from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite, plain_quo
 from memctl.search.answering.list_answer import list_answer
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import SearchOutcome
-from memctl.search.answering.table_totals import total_answer, unpaid_answer
+from memctl.search.answering.table_totals import extreme_answer, total_answer, unpaid_answer
 from memctl.search.query.question import Question, TimeExpression
 from memctl.understanding.relation_extraction import PostHolder, post_holders
 from memctl.understanding.triggers import asking_length
@@ -207,7 +207,7 @@ def special_answer(outcome: SearchOutcome) -> Answer | None:
     Returns None for other questions, which sentences answer.
     """
     for each in (outcome, *_by_other_names(outcome)):
-        if found := total_answer(each) or unpaid_answer(each):
+        if found := total_answer(each) or unpaid_answer(each) or extreme_answer(each):
             return found
     return period_answer(outcome) or list_answer(outcome)
 

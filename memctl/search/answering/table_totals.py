@@ -1,4 +1,4 @@
-"""Totals and counts: what the rows of a table come to, where a question asks for that.
+"""Totals, counts and extremes: what the rows of a table come to, where a question asks for that.
 
 A table answers if each word of the question stands in its title, its columns or its rows; words of
 rows and a date choose which rows are added up, and the name of a column which numbers.  What is
@@ -9,9 +9,9 @@ what customers pay doesn't answer what was spent.  The answer says what was adde
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from memctl.language.date_mentions import date_spans, is_day_before_month
 from memctl.language.table_amounts import (
     Cells,
     amount_column,
+    amount_columns,
     column_names,
     currencies,
     is_identifier,
@@ -30,8 +31,8 @@ from memctl.language.table_amounts import (
     row_cells,
     written,
 )
-from memctl.language.term_analysis import query_terms
-from memctl.language.time_periods import days_of_iso
+from memctl.language.term_analysis import WORD_PUNCTUATION, query_terms
+from memctl.language.time_periods import days_of_iso, lacks_year, periods
 from memctl.patterns import lazy_regex
 from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import is_table_row
@@ -42,7 +43,8 @@ from memctl.search.query.question import TimeExpression
 METHOD = "total/1"
 _ASKS_TOTAL = lazy_regex(
     r"\b(?:total|totals|altogether|in all|all in all|sum (?:of|up)|add(?:ed)? up|in sum"
-    r"|how much (?:money )?(?:have|has|had|did) .*\b(?:spen[dt]|pay|paid|cost|billed?|invoiced?)"
+    r"|how much (?:money )?(?:have|has|had|did) "
+    r".*\b(?:spen[dt]|pay|paid|cost|billed?|invoiced?|earn(?:ed)?|received?|ma[dk]e)"
     r"|what (?:have|has|did) .*\b(?:spen[dt]|paid|pay|cost)"
     r"|^\W*\w+ (?:costs?|spending|expenses?|sales|turnover|income|usage|consumption)"
     r"|insgesamt|zusammen|summe|au total|en tout|in totale|en total)\b",
@@ -61,10 +63,24 @@ _ASKS_SPENT = lazy_regex(
 )
 _ASKS_EARNED = lazy_regex(
     r"\b(?:earn(?:ed|ings)?|sales|sell|sold|income|revenue|turn(?:ed)? ?over|takings|received"
-    r"|(?:we|i) (?:have |had )?(?:invoiced?|billed?)"
+    r"|(?:we|i) (?:have |had )?(?:invoiced?|billed?|ma[dk]e)"
     r"|how much (?:money )?(?:has|have|did) (?!(?:we|i|you)\b).*\bspen[dt]"
     r"|(?:pay|paid)(?: to)? (?:us|me)|(?:get|got|been|were|was) paid"
     r"|verdient|eingenommen|einnahmen|umsatz)\b",
+    re.IGNORECASE,
+)
+_SOMEBODY = r"(?!(?:we|i|you|it|they|the|our|my)\b)(?:[\w'’.-]+ ){1,4}?"
+_ASKS_PAY_OF = lazy_regex(
+    rf"\b(?:how much\b.*?|what) (?:did|does|do|has|have|had|will) {_SOMEBODY}"
+    r"(?:earn(?:s|ed)?|(?:get|got|been) paid)\b(?! (?:for )?(?:us|me)\b)"
+    rf"|\bhow much\b.*? (?:did|has|have|had) {_SOMEBODY}received?\b"
+    rf"|\b(?:how much\b.*?|what) (?:is|was|are|were) {_SOMEBODY}paid\b",
+    re.IGNORECASE,
+)
+"""What somebody is paid, who is not the one who asks."""
+_IS_PAY = lazy_regex(
+    r"\b(?:wages?|salary|salaries|pay|payroll|earn(?:s|ed|ings)?|takings|commissions?|löhne|lohn"
+    r"|gehalt|gehälter|salaire|salario|stipendio)\b",
     re.IGNORECASE,
 )
 _IS_INCOME = lazy_regex(
@@ -125,7 +141,7 @@ _YES, _NO = (
 _SUMS = "total totals altogether all sum sums add added up how much many amount insgesamt summe"
 """Words that ask for a sum and name no column."""
 _OF_TIMES = lazy_regex(
-    r"(?:the )?(?:years?|months?|weeks?|days?|dates?|quarters?|jahr|monat|woche|tag|année|mois"
+    r"(?:the )?(?:years?|month|week|day|dates?|quarters?|jahr|monat|woche|tag|année|mois"
     r"|jour)",
     re.IGNORECASE,
 )
@@ -137,14 +153,44 @@ _ASKS_UNIT_PRICE = lazy_regex(
     r"|\bhow much (?:is|was|are|were) (?:an?|one|each)\b",
     re.IGNORECASE,
 )
+_LIST_PRICE = lazy_regex(
+    r"(?:.*[\W_])?(?:prices?|rates?|tariff|preis|tarif|prix|prezzo|precio)(?:[\W_].*)?",
+    re.IGNORECASE,
+)
+"""The name of a column of what things are sold for, unless it says of a total."""
+_OF_TOTAL = lazy_regex(r"total|gross|net|sum|paid|spent", re.IGNORECASE)
+_OF_QUANTITY = lazy_regex(
+    r"(?:qty|quantity|pieces|pcs|count|number|units|anzahl|menge|stück|quantité|cantidad|quantità)",
+    re.IGNORECASE,
+)
+_OF_PERSON = lazy_regex(
+    r"(?:paid[\W_]by|by|who|whom|name|person|member|wer|von|an|qui|nom|nombre|nome)", re.IGNORECASE
+)
+"""The name of a column that says who paid, or who was paid, besides those of costs and income."""
 _UNIT_PRICE = lazy_regex(
     r"price|cost|rate|fee|charge|unit|per|each|preis|prix|prezzo|precio", re.IGNORECASE
 )
 """The name of a column of what one of something costs."""
+_LARGEST = "largest|biggest|highest|greatest|most expensive|costliest|priciest"
+_SMALLEST = "smallest|lowest|cheapest|least expensive"
+_FIRST, _LAST = "first|earliest", "last|latest|most recent"
+_EXTREMES = {
+    word: words for words in (_LARGEST, _SMALLEST, _FIRST, _LAST) for word in words.split("|")
+}
+"""Superlatives, with all that mean the same; the first of these is what it is called."""
+_ASKS_EXTREME = lazy_regex(
+    r"(?P<before>\W*(?:(?:(?:what|who|when)\b"
+    r"|which\b(?P<which>.*?)\b(?:is|was|had|has|did)\b).*?\b(?:the|our|my) |(?:the|our|my) )?)"
+    rf"(?P<extreme>{'|'.join(_EXTREMES)})\b"
+    r"(?P<after>(?P<thing>.*?)(?: (?:of|in|on|at|from|for|with|by|since|between|to|that|we|i|ever"
+    r"|so|is|was|did|had|has|done)\b.*|\s\d{4}\b.*|\W*))$",
+    re.IGNORECASE,
+)
 _GENERAL = (
     "total totals altogether all sum add added up how much money have has had did do does we i "
     "you they spend spent pay paid pays cost costs invoice invoiced bill billed out so far now "
     "until today for on to from the our my what is are was were in of it amount everything "
+    "earn earned receive received make made ever done according everyone everybody overall "
     "many often times time there number with by at can will be been us me use used "
     "insgesamt zusammen summe wie viel haben wir ich für ausgegeben bezahlt gekostet bisher "
     "combien avons nous dépensé payé coûté quanto abbiamo speso cuánto hemos gastado"
@@ -155,7 +201,7 @@ _OF_COUNTED = (
     "gefahren gearbeitet geschickt"
 )
 """Words that a question for a number may have besides: what is done with what is counted."""
-_HITS_LOOKED_AT = 10
+_DOCUMENTS_LOOKED_AT = 10
 _MOST_CITED = 5
 _MOST_LISTED = 20
 _CONFIDENCE, _CONFIDENCE_OF_TWO = 0.8, 0.5
@@ -172,6 +218,19 @@ class _Row(Struct, frozen=True):
     def text(self) -> str:
         """It as the table has it."""
         return self.hit.text[self.start : self.end]
+
+
+_Values = Mapping[str, Sequence[tuple[float, _Row]]]
+"""What rows have in some columns, by the names of these."""
+
+
+class _Extreme(Struct, frozen=True):
+    """The rows of a table with the largest or smallest amount, or the first or last day."""
+
+    rows: tuple[_Row, ...]
+    text: str
+    is_ambiguous: bool
+    """Whether another column of amounts may be meant, or other rows."""
 
 
 class _Total(Struct, frozen=True):
@@ -219,10 +278,34 @@ def total_answer(outcome: SearchOutcome) -> Answer | None:
         return None
     best = found[0]
     unsure = best.is_ambiguous or any(each.amount != best.amount for each in found)
-    rows = (HitExcerpt(row.hit, row.start, row.end) for row in best.rows)
-    excerpts = joined_by_passage(rows)[:_MOST_CITED]
+    return _answer_of_rows(best.text, best.rows, unsure=unsure)
+
+
+def extreme_answer(outcome: SearchOutcome) -> Answer | None:
+    """Return the row that a question asks for as the largest, smallest, first or last of a table.
+
+    None where the question names no table of such things, or many rows are alike.
+    """
+    asked = _ASKS_EXTREME.match(outcome.asked.text)
+    if asked is None:
+        return None
+    rest = replace(outcome.asked, text=f"{asked['before']}{asked['after'].lstrip()}")
+    plain = replace(outcome, asked=rest)
+    found = [each for rows in _tables(plain) if (each := _extreme(plain, rows, asked))]
+    if not found or len(found[0].rows) > _MOST_CITED:
+        return None
+    rows = [row.text for row in found[0].rows]
+    unsure = found[0].is_ambiguous or any(
+        [row.text for row in each.rows] != rows for each in found[1:]
+    )
+    return _answer_of_rows(found[0].text, found[0].rows, unsure=unsure)
+
+
+def _answer_of_rows(text: str, rows: Sequence[_Row], *, unsure: bool) -> Answer:
+    quoted = (HitExcerpt(row.hit, row.start, row.end) for row in rows)
+    excerpts = joined_by_passage(quoted)[:_MOST_CITED]
     numbers = "".join(f" [{place}]" for place in range(1, len(excerpts) + 1))
-    said = f"{best.text}{numbers}"
+    said = f"{text}{numbers}"
     return Answer(
         f"{UNSURE} {said}" if unsure else said,
         found=not unsure,
@@ -265,19 +348,29 @@ def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
 def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
     """Return an answer as unsure if it gives rows where only something else would answer.
 
-    That is their total or their count, or the price of one where the rows have only that of many.
+    That is their total or their count, which of them is the largest, what somebody is paid, or the
+    price of one where the rows have only that of many.
     """
     question = outcome.asked.text
     counts = _ASKS_COUNT.match(question)
     asks_count = counts is not None and bool(counts["counted"])  # not how often
     asks_unit_price = _ASKS_UNIT_PRICE.search(question) is not None
-    is_concerned = asks_count or asks_unit_price or _ASKS_PLAINLY.search(question) is not None
+    extreme = _ASKS_EXTREME.match(question)
+    asks_pay = _ASKS_PAY_OF.search(question)
+    is_concerned = (
+        asks_count or asks_unit_price or extreme or asks_pay or _ASKS_PLAINLY.search(question)
+    )
     if not (answer.found and answer.citations and is_concerned):
         return answer
     lines = [line for cited in answer.citations for line in cited.quote.splitlines() if line]
     if answer.method == METHOD or not all(map(is_table_row, lines)):
         return answer
     if asks_unit_price and not all(_has_price_of_many(row_cells(line)) for line in lines):
+        return answer
+    names = [cited.title for cited in answer.citations] + column_names([*map(row_cells, lines)])
+    if asks_pay and _IS_PAY.search(re.sub(r"[_\W]+", " ", " ".join(names))):
+        return answer
+    if extreme and all(extreme["extreme"].lower() in line.lower() for line in lines):
         return answer
     if not asks_unit_price and any(is_sum(row_cells(line)) for line in lines):
         return answer  # the table says itself what it comes to
@@ -298,10 +391,7 @@ def _has_price_of_many(cells: Cells) -> bool:
     return (
         bool(amount)
         and not any(map(_UNIT_PRICE.search, cells))
-        and any(
-            name != amount and is_number(value) and not is_identifier([cells], name)
-            for name, value in cells.items()
-        )
+        and any(name != amount and _is_quantity([cells], name) for name in cells)
     )
 
 
@@ -322,16 +412,24 @@ def _totals(outcome: SearchOutcome) -> Iterator[_Total]:
         if not _answers_direction(outcome.asked.text, own):
             continue
         if total := _total(outcome, own):
-            hit = own[0].hit
-            is_one_of_several = hit.heading and len(own) < len(_rows(outcome.load_document(hit)))
-            sheet = f" ({hit.heading})" if is_one_of_several else ""
-            yield replace(total, sheet=sheet)
+            yield replace(total, sheet=_sheet(outcome, own))
+
+
+def _sheet(outcome: SearchOutcome, own: Sequence[_Row]) -> str:
+    """Return the heading of a table's rows in brackets if its document has others, else ""."""
+    hit = own[0].hit
+    is_one_of_several = hit.heading and len(own) < len(_rows(outcome.load_document(hit)))
+    return f" ({hit.heading})" if is_one_of_several else ""
 
 
 def _tables(outcome: SearchOutcome) -> Iterator[list[_Row]]:
     """Yield the rows of each table, those of the best hits first."""
     seen: set[tuple[str, str, str]] = set()
-    for hit in outcome.hits[:_HITS_LOOKED_AT]:
+    documents = dict.fromkeys(hit.document for hit in outcome.hits)
+    looked_at = frozenset(islice(documents, _DOCUMENTS_LOOKED_AT))
+    for hit in outcome.hits:
+        if hit.document not in looked_at:
+            continue
         table = (*hit.document, hit.heading)
         first = hit.text.removeprefix(hit.heading).lstrip().partition("\n")[0]
         if table in seen or not is_table_row(first):
@@ -347,11 +445,42 @@ def _answers_direction(question: str, rows: Sequence[_Row]) -> bool:
     names = [*_titles(rows), *column_names([row.cells for row in rows])]
     said = re.sub(r"[_\W]+", " ", " ".join(names))
     is_income, is_costs = bool(_IS_INCOME.search(said)), bool(_IS_COSTS.search(said))
+    if _ASKS_PAY_OF.search(question) and not _IS_PAY.search(said):
+        return is_costs and not is_income  # what a customer pays is not the mechanic's wage
     if is_income == is_costs:
         return True
     is_of_other = _ASKS_SPENT if is_income else _ASKS_EARNED
     is_of_own = _ASKS_EARNED if is_income else _ASKS_SPENT
     return not is_of_other.search(question) or bool(is_of_own.search(question))
+
+
+def _is_of_payments(outcome: SearchOutcome, rows: Sequence[_Row], column: str) -> bool:
+    """Return whether what a column comes to may be asked for: not where it is a list of prices.
+
+    Money that was spent or earned is that of a table with a day, a person or a quantity; prices
+    add up only with a day, and with no quantity that they are to be multiplied by.
+    """
+    question = outcome.asked.text
+    asks_money = any(each.search(question) for each in (_ASKS_SPENT, _ASKS_EARNED, _ASKS_PAID))
+    if not asks_money and _terms_of(outcome, column) <= _terms(outcome, question):
+        return True
+    cells = [row.cells for row in rows]
+    names = column_names(cells)
+    has_days = any(any(_times_in_column(name, rows, None) or ()) for name in names)
+    if _LIST_PRICE.fullmatch(column) and not _OF_TOTAL.search(column):
+        return has_days and not any(map(_OF_QUANTITY.fullmatch, names))
+    said = re.sub(r"[_\W]+", " ", " ".join([*_titles(rows), *names]))
+    return (
+        has_days
+        or bool(_IS_COSTS.search(said) or _IS_INCOME.search(said))
+        or any(map(_OF_PERSON.fullmatch, names))
+        or any(name != column and _is_quantity(cells, name) for name in names)
+    )
+
+
+def _is_quantity(cells: Sequence[Cells], name: str) -> bool:
+    values = [row[name] for row in cells if name in row]
+    return all(map(is_number, values)) and not is_identifier(cells, name)
 
 
 def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
@@ -360,17 +489,38 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     asked = _asked_period(outcome, rows)
     if asked is None:
         return None
-    period, rest = asked
     column = (
         _counted_column(outcome, rows, counts["counted"])
         if counts
-        else _added_column(outcome, rows, rest)
+        else _added_column(outcome, rows, asked[1])
     )
-    if column is None:
+    if column is None or (column and not counts and not _is_of_payments(outcome, rows, column)):
         return None
+    return _total_of(outcome, rows, asked, column)
+
+
+def _total_of(
+    outcome: SearchOutcome,
+    rows: Sequence[_Row],
+    asked: tuple[TimeExpression | None, str],
+    column: str,
+) -> _Total | None:
+    """Return the rows that a question chooses, with a column of them; None if it isn't clear which.
+
+    Args:
+        outcome: Of the question.
+        rows: All of the table's.
+        asked: The time that the question names, and the question without it.
+        column: The one to add up; "" for the rows as they are.
+    """
+    question = outcome.asked.text
+    counts = _ASKS_COUNT.match(question)
+    period, rest = asked
     times = _row_times(outcome, rows) if period else None
     if period is not None and times is None:
         return None  # it isn't known which rows are of that time
+    years = _years_meant(question, period, times) if period and times else []
+    period = years[-1] if years else period
     in_time = [_lies_in(iso, period) for iso in times.of_rows] if times and period else None
     if in_time and None in in_time:
         return None
@@ -420,8 +570,86 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
         column,
         f" {' '.join(conditions)}" if conditions else "",
         is_named=_names_table(outcome, rest, rows),
-        is_ambiguous=any(_has_longer_names(outcome, fitting, name, by_words) for name in choosing),
+        is_ambiguous=len(years) > 1
+        or any(_has_longer_names(outcome, fitting, name, by_words) for name in choosing),
     )
+
+
+def _extreme(
+    outcome: SearchOutcome, rows: Sequence[_Row], superlative: re.Match[str]
+) -> _Extreme | None:
+    """Return the rows of a table that a superlative means; ``outcome`` is of the rest.
+
+    The table is of what it is said of by the plural in its title ("jobs"), or has it as a column.
+    """
+    asked = _asked_period(outcome, rows)
+    thing = (superlative["thing"].strip() or superlative["which"] or "").split()[-1:]
+    if asked is None or not thing or not _is_of(outcome, rows, thing[0], asked[1]):
+        return None
+    name = _EXTREMES[superlative["extreme"].lower()]
+    is_of_time = name in (_FIRST, _LAST)
+    column = "" if is_of_time else _added_column(outcome, rows, asked[1])
+    chosen = None if column is None else _total_of(outcome, rows, asked, column)
+    if chosen is None:
+        return None
+    columns = _days(outcome, rows, chosen) if is_of_time else _amounts(outcome, chosen, asked[1])
+    best = [_with_extreme(values, is_last=name in (_LARGEST, _LAST)) for values in columns.values()]
+    if not best or not best[0]:
+        return None
+    called, count = next((each, len(values)) for each, values in columns.items())
+    said = "\n".join(row.text for row in best[0])
+    of_rows = f"{rows[0].hit.title}{_sheet(outcome, rows)}{chosen.chosen_by}"
+    counted = f"{count} row{'s' if count > 1 else ''}"
+    return _Extreme(
+        best[0],
+        f"{said}: the {name.partition('|')[0]} {called} of {counted} of {of_rows}.",
+        chosen.is_ambiguous or any(each != best[0] for each in best),
+    )
+
+
+def _days(outcome: SearchOutcome, rows: Sequence[_Row], chosen: _Total) -> _Values:
+    """Return the first day of each row that is chosen, by the column that says when it was."""
+    times = _row_times(outcome, rows)
+    if times is None:
+        return {}
+    are_chosen = {id(row) for row in chosen.rows}
+    return {
+        times.column: [
+            (days_of_iso(iso)[0].toordinal(), row)
+            for row, iso in zip(rows, times.of_rows, strict=True)
+            if iso and id(row) in are_chosen
+        ]
+    }
+
+
+def _amounts(outcome: SearchOutcome, chosen: _Total, asked: str) -> _Values:
+    """Return the amounts in each column that may be meant: the one named, otherwise all."""
+    cells = [row.cells for row in chosen.rows]
+    is_named = _terms_of(outcome, chosen.column) <= _terms(outcome, asked)
+    columns = dict.fromkeys([chosen.column, *(() if is_named else amount_columns(cells))])
+    return {
+        name: [(number(row.cells[name]), row) for row in chosen.rows if name in row.cells]
+        for name in columns
+    }
+
+
+def _is_of(outcome: SearchOutcome, rows: Sequence[_Row], thing: str, rest: str) -> bool:
+    """Return whether a table is of things by its title, or is named and has such a column."""
+    thing = thing.strip(WORD_PUNCTUATION).lower()
+    terms = _terms(outcome, thing)
+    if not terms:
+        return False
+    titles = _titles(rows)
+    if any(terms <= _terms_of(outcome, name) for name in column_names([r.cells for r in rows])):
+        return _names_table(outcome, rest, rows)
+    is_in_title = thing in re.split(r"[_\W]+", " ".join(titles).lower())
+    return terms <= _terms_of(outcome, *titles) and not is_in_title
+
+
+def _with_extreme(values: Sequence[tuple[float, _Row]], *, is_last: bool) -> tuple[_Row, ...]:
+    """Return the rows with the largest value, or the smallest."""
+    extreme = (max if is_last else min)((value for value, _ in values), default=0.0)
+    return tuple(row for value, row in values if value == extreme)
 
 
 # --- the time that is asked for ------------------------------------------------------------------
@@ -477,6 +705,24 @@ def _row_times(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Times | None:
             found = _Times(names[0], len(of_column) > 1, of_column[names[0]])
             return found if all(found.of_rows) or names is named else None
     return None
+
+
+def _years_meant(question: str, period: TimeExpression, times: _Times) -> list[TimeExpression]:
+    """Return a period that lacks its year in each of the years in which it has rows, in order.
+
+    It is returned as it is if it has a year, or rows in none.
+    """
+    if period.is_open or not lacks_year(period.text):
+        return [period]
+    years = sorted({days_of_iso(iso)[0].year for iso in times.of_rows if iso})
+    found = [
+        TimeExpression(period.text, each.first, each.last)
+        for year in years
+        for each in periods(question, date(year, 12, 31))
+        if question[each.start : each.end] == period.text and each.first <= period.first
+    ]
+    with_rows = [each for each in found if any(_lies_in(iso, each) for iso in times.of_rows)]
+    return with_rows or [period]
 
 
 def _times_in_column(
