@@ -390,6 +390,8 @@ def _candidates(
             continue
         if weights.shared_weight(first, second) < _MIN_SHARED_WEIGHT:
             continue
+        if weights.are_of_two_things(first, second):
+            continue
         yield (second, first) if second.precedes(first) else (first, second)
 
 
@@ -903,6 +905,8 @@ def _confirmed_pairs(
         least = min(_SAME_SUBJECT_WEIGHT, _SAME_SUBJECT_SHARE * own)
         for each in found:
             if each.document == pair.later.document or pair.later.precedes(each):
+                continue
+            if weights.are_of_two_things(each, pair.later):
                 continue
             for slot in each.slots:
                 is_former = _agree(slot.value, former.value)

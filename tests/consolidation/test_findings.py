@@ -571,6 +571,19 @@ def test_days_from_which_prices_hold_are_no_day_that_moved(
     assert "went from 1 March" not in text
 
 
+@pytest.mark.parametrize(
+    ("title", "is_compared"), [("New owner of Starlite", True), ("Kegel Corner", False)]
+)
+def test_values_of_two_customers_are_not_compared(
+    note: Note, title: str, is_compared: bool
+) -> None:
+    old = fact(note, "Contract on pinsetters: 480 a month.", "2025-01-15", "a.md")
+    new = fact(note, "With the new prices the contract on pinsetters is 520.", "2025-06-17", "b.md")
+    visits = note("We drove to Starlite Lanes and then to Kegel Corner.", "2025-03-01", "c.md")
+    found = statements([replace(old, title="Starlite Lanes"), replace(new, title=title), visits])
+    assert bool(differing_pairs(found, StemWeights(found))) is is_compared
+
+
 def test_a_visit_that_was_called_off_has_moved(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
