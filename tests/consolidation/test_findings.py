@@ -352,6 +352,46 @@ def test_a_deadline_of_nothing_is_not_told(
     assert insights_of(fact(note, "Due 28 September 2024.", "2024-09-12", "a.md")) == {}
 
 
+REQUEST = "Your lease ends on 31 March 2026. Please {} by 15 November."
+
+
+@pytest.mark.parametrize(
+    ("asked", "sender", "subject", "is_open"),
+    [
+        ("answer", "Thea Brandvold", "Re: Lease of the yard", False),
+        ("answer", "Anselm Kober", "Re: Lease of the yard", True),
+        ("answer", "Thea Brandvold", "Window cleaning", True),
+        ("pay the deposit", "Thea Brandvold", "Re: Lease of the yard", True),
+    ],
+)
+def test_a_request_for_an_answer_is_met_by_a_later_mail_of_somebody_else_in_its_thread(
+    insights_of: Callable[..., dict[str, str]],
+    note: Note,
+    asked: str,
+    sender: str,
+    subject: str,
+    is_open: bool,
+) -> None:
+    request = mail(note, REQUEST.format(asked), "2025-10-20", "Anselm Kober", "Lease of the yard")
+    answer = mail(note, "725 is too much for me.", "2025-10-21", sender, subject)
+    later = fact(note, "The stage floor was painted black.", "2025-12-03", "later.md")
+    assert ("overdue" in insights_of(*request, *answer, later)) is is_open
+
+
+def mail(note: Note, text: str, day: str, sender: str, subject: str) -> list[Memory]:
+    """A mail as its reader gives it: its head, its text, and a memory of that."""
+    head = f"From: {sender} <a@example.org>\nDate: {day}\nSubject: {subject}\n"
+    source = f"{day}.eml"
+    whole = note(text, day, source)
+    start = len(head) + 1
+    parts = (
+        note(head, day, source),
+        replace(whole, start=start, end=start + len(text)),
+        replace(fact(note, text, day, source), start=start, end=start + len(text)),
+    )
+    return [replace(part, title=subject) for part in parts]
+
+
 def test_who_did_not_come_is_overdue(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
