@@ -624,6 +624,16 @@ def test_values_of_two_customers_are_not_compared(
     assert bool(differing_pairs(found, StemWeights(found))) is is_compared
 
 
+def test_a_change_that_a_sentence_states_is_confirmed_by_the_former_value_with_its_currency(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    old = fact(note, "Callout fee: 85 euros, with the first half hour.", "2025-01-10", "a.md")
+    new = fact(
+        note, "From 1 June the callout fee goes up from 85 to 98 euros.", "2025-05-02", "b.md"
+    )
+    assert "went from 85 euros to 98 euros" in insights_of(old, new)["change"]
+
+
 def test_a_visit_that_was_called_off_has_moved(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
