@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from memctl.consolidation import changes
+from memctl.consolidation import changes, insight_plan
 from memctl.consolidation.changes import differing_pairs
+from memctl.consolidation.insight_drafts import Draft
+from memctl.consolidation.known_insights import KnownInsight
 from memctl.consolidation.statements import StemWeights, slots_of, statements
 from memctl.records import Memory
 
@@ -622,6 +624,20 @@ def test_values_of_two_customers_are_not_compared(
     visits = note("We drove to Starlite Lanes and then to Kegel Corner.", "2025-03-01", "c.md")
     found = statements([replace(old, title="Starlite Lanes"), replace(new, title=title), visits])
     assert bool(differing_pairs(found, StemWeights(found))) is is_compared
+
+
+@pytest.mark.parametrize(
+    ("about", "is_same"), [("number contract", False), ("number code", True), ("number", False)]
+)
+def test_insights_on_one_kind_of_value_are_not_the_same_for_that(
+    note: Note, about: str, is_same: bool
+) -> None:
+    source = fact(note, "Contract: 480 a month. The code is 3391.", "2025-01-15", "a.md")
+    parts = ("change", about, "", "", (source,), (), 0.5, 0.5, "", False)
+    known = KnownInsight(
+        "i", "change", "number code lockbox", "", "", frozenset({source.id}), 1, False
+    )
+    assert insight_plan._same_thing(known, Draft(*parts)) is is_same
 
 
 def test_a_change_that_a_sentence_states_is_confirmed_by_the_former_value_with_its_currency(
