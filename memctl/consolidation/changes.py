@@ -358,6 +358,12 @@ def _agree(one: Value, other: Value) -> bool:
     return one.kind == other.kind and one.agrees_with(other)
 
 
+def _may_be_one_amount(one: Value, other: Value) -> bool:
+    """Return whether two values agree, of which one may leave its currency out."""
+    is_bare = {one.kind, other.kind} == {"money", "number"}
+    return one.agrees_with(other) if is_bare else _agree(one, other)
+
+
 def _names(statement: Statement, value: Value) -> bool:
     """Return whether a statement or its context names a value."""
     slots = slots_of(statement.quote or statement.text)
@@ -395,6 +401,8 @@ def _candidates(
         if first.is_row != second.is_row or (first.is_row and not _is_listed(first, second)):
             continue
         if weights.shared_weight(first, second) < _MIN_SHARED_WEIGHT:
+            continue
+        if weights.are_of_two_things(first, second):
             continue
         yield (second, first) if second.precedes(first) else (first, second)
 
@@ -965,9 +973,13 @@ def _confirmed_pairs(
         for each in found:
             if each.document == pair.later.document or pair.later.precedes(each):
                 continue
+            if weights.are_of_two_things(each, pair.later):
+                continue
             for slot in each.slots:
-                is_former = _agree(slot.value, former.value)
-                if is_former and weights.shared_weight(each, pair.later) >= least:
+                if (
+                    _may_be_one_amount(slot.value, former.value)
+                    and weights.shared_weight(each, pair.later) >= least
+                ):
                     yield Pair(each, pair.later, replace(pair.difference, earlier=slot), 0.0)
 
 

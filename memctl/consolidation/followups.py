@@ -60,6 +60,11 @@ _DONE = re.compile(
     r"hecho|pagado|fatto)\b|\[x\]",
     re.IGNORECASE,
 )
+_ASKS_FOR_ANSWER = re.compile(
+    r"\b(?:answer|repl(?:y|ies)|respond|response|let (?:me|us) know|get back to|tell (?:me|us)|"
+    r"confirm|rsvp|antwort\w*|rückmeldung|bescheid|répon\w+|respon[dt]\w*|rispo\w+|antwoord\w*)\b",
+    re.IGNORECASE,
+)
 _OF_ONE_THING = 0.55
 """Weight that two statements share which are about one thing, where a rare word has 1; what is
 around them counts half."""
@@ -226,6 +231,8 @@ def _due(
         later = [f for f in _statements_about(each, holders, weights) if f.day > each.day]
         if later or _is_named_later(day, each, everything) or _is_put_off(day, each, statements):
             continue
+        if has_passed and _is_answered(each, statements):
+            continue
         title = part_around(each.text, each.text[span.start : span.end]).rstrip(".")
         when = insight_wording.day(day)
         said = "is coming up" if day > today else "is today"
@@ -255,6 +262,21 @@ def _is_put_off(day: date, promise: Statement, found: Sequence[Statement]) -> bo
         for pair in stated_pairs(own)
         if pair.difference.earlier.value.kind == "date"
         for _, month, number in pair.difference.earlier.value.readings
+    )
+
+
+def _is_answered(request: Statement, found: Sequence[Statement]) -> bool:
+    """Return whether somebody else wrote back to a mail that asks for an answer.
+
+    A mail that asks for anything else is open until what it asks for is said to be done.
+    """
+    return _ASKS_FOR_ANSWER.search(request.text) is not None and any(
+        each.thread == request.thread
+        and each.memory.namespace == request.memory.namespace
+        and each.speaker != request.speaker
+        and request.precedes(each)
+        for each in found
+        if request.thread
     )
 
 

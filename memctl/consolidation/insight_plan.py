@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from msgspec import Struct, field
 
@@ -21,6 +21,7 @@ from memctl.consolidation.memory_grouping import (
 )
 from memctl.consolidation.memory_pool import Pool
 from memctl.ids import insight_id, relation_id
+from memctl.language.sentence_values import ValueKind
 from memctl.language.term_analysis import embedding_text, passage_terms
 from memctl.literals import CONTRADICTS
 from memctl.records import Connection, Insight, Memory, Relation
@@ -407,7 +408,9 @@ def _same_thing(known: KnownInsight, draft: Draft) -> bool:
         return 2 * len(common) >= min(len(known.source_ids), len(draft.source_ids))
     before, after = set(known.about.split()), set(draft.about.split())
     is_one_kind = known.kind == draft.kind or {known.kind, draft.kind} == _KINDS_OF_VALUE_FINDINGS
-    return is_one_kind and 2 * len(before & after) >= min(len(before), len(after)) > 0
+    if not is_one_kind or (before != after and before & after <= set(get_args(ValueKind))):
+        return False
+    return 2 * len(before & after) >= min(len(before), len(after)) > 0
 
 
 def _tie(link: Link, place: dict[int, int]) -> Tie:

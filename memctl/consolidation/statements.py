@@ -511,6 +511,8 @@ _FEWEST_DOCUMENTS = 8
 """With fewer than these, what is common cannot be distinguished from what is rare."""
 
 
+_USUAL = 12_000
+"""A word up to this rank doesn't tell two names apart: "Lanes" has 8,900, "Corner" 1,400."""
 _COMMON, _RARE = 300, 5000
 """Ranks of words of usual English: one as frequent says little, one as rare all that it can."""
 _LEAST_COMMON = 0.1
@@ -526,6 +528,7 @@ class StemWeights:
     def __init__(self, found: Iterable[Statement]) -> None:
         documents: dict[str, set[str]] = defaultdict(set)
         speakers: set[str] = set()
+        entities: set[str] = set()
         self._words: dict[str, str] = {}
         capitals: Counter[str] = Counter()
         counts: Counter[str] = Counter()
@@ -535,6 +538,7 @@ class StemWeights:
                 capitals.update(own if word[:1].isupper() else ())
             documents[each.document] |= each.stems
             speakers.update(terms(each.speaker))
+            entities.update(each.memory.entities)
             for word, own in each.words:
                 for stem in own:
                     if len(word) < len(self._words.get(stem, word + " ")):
@@ -544,6 +548,11 @@ class StemWeights:
         self._speakers = speakers
         self._names = {stem for stem, n in capitals.items() if n > _NAMES * counts[stem]}
         self._rank = load_task_encoder().frequency_rank
+        self._rare_names = frozenset(
+            stem
+            for stem in self._names.intersection(stem for name in entities for stem in terms(name))
+            if self._rank(self._words.get(stem, stem)) > _USUAL
+        )
         self._weights: dict[str, float] = {}
 
     def of(self, stem: str) -> float:
@@ -564,6 +573,20 @@ class StemWeights:
     def is_name(self, stem: str) -> bool:
         """Return whether a stem is mostly written with a capital letter inside sentences."""
         return stem in self._names
+
+    def are_of_two_things(self, one: Statement, other: Statement) -> bool:
+        """Return whether two statements are of different customers, places or persons.
+
+        Each is of what its titles name, or itself where these name nothing, and neither side
+        has a name of the other one anywhere around it.
+        """
+        mine, theirs = self._subject(one), self._subject(other)
+        return bool(mine and theirs) and not (mine & other.context or theirs & one.context)
+
+    def _subject(self, statement: Statement) -> frozenset[str]:
+        """Return the stems of the names that say what a statement is of."""
+        of_titles = statement.titles - _stems(statement.speaker, "")
+        return of_titles & self._rare_names or statement.stems & self._rare_names
 
     def sum(self, stems: Iterable[str]) -> float:
         """That of several together, the same in whatever order they come."""

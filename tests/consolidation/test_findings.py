@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from memctl.consolidation import changes
+from memctl.consolidation import changes, insight_plan
 from memctl.consolidation.changes import differing_pairs
+from memctl.consolidation.insight_drafts import Draft
+from memctl.consolidation.known_insights import KnownInsight
 from memctl.consolidation.statements import StemWeights, slots_of, statements
 from memctl.records import Memory
 
@@ -456,6 +458,46 @@ def test_one_word_says_what_is_due(
     assert "is coming up" in insights_of(fact(note, text, "2024-09-12", "a.md"))["deadline"]
 
 
+REQUEST = "Your lease ends on 31 March 2026. Please {} by 15 November."
+
+
+@pytest.mark.parametrize(
+    ("asked", "sender", "subject", "is_open"),
+    [
+        ("answer", "Thea Brandvold", "Re: Lease of the yard", False),
+        ("answer", "Anselm Kober", "Re: Lease of the yard", True),
+        ("answer", "Thea Brandvold", "Window cleaning", True),
+        ("pay the deposit", "Thea Brandvold", "Re: Lease of the yard", True),
+    ],
+)
+def test_a_request_for_an_answer_is_met_by_a_later_mail_of_somebody_else_in_its_thread(
+    insights_of: Callable[..., dict[str, str]],
+    note: Note,
+    asked: str,
+    sender: str,
+    subject: str,
+    is_open: bool,
+) -> None:
+    request = mail(note, REQUEST.format(asked), "2025-10-20", "Anselm Kober", "Lease of the yard")
+    answer = mail(note, "725 is too much for me.", "2025-10-21", sender, subject)
+    later = fact(note, "The stage floor was painted black.", "2025-12-03", "later.md")
+    assert ("overdue" in insights_of(*request, *answer, later)) is is_open
+
+
+def mail(note: Note, text: str, day: str, sender: str, subject: str) -> list[Memory]:
+    """A mail as its reader gives it: its head, its text, and a memory of that."""
+    head = f"From: {sender} <a@example.org>\nDate: {day}\nSubject: {subject}\n"
+    source = f"{day}.eml"
+    whole = note(text, day, source)
+    start = len(head) + 1
+    parts = (
+        note(head, day, source),
+        replace(whole, start=start, end=start + len(text)),
+        replace(fact(note, text, day, source), start=start, end=start + len(text)),
+    )
+    return [replace(part, title=subject) for part in parts]
+
+
 def test_who_did_not_come_is_overdue(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
@@ -763,7 +805,7 @@ def test_a_day_that_moved_is_called_by_what_is_on_it_and_not_by_who_says_so(
     assert text.startswith("“knee operation”: went from 20 April 2026 to the 27th ")
 
 
-def mail(note: Note, day: str, sender: str, to: str, subject: str, text: str) -> list[Memory]:
+def letter(note: Note, day: str, sender: str, to: str, subject: str, text: str) -> list[Memory]:
     """The head and the body of a mail."""
     head = f"From: {sender} <{sender.lower()}@example.org>\nTo: {to}@example.org\n"
     head += f"Subject: {subject}"
@@ -783,8 +825,8 @@ def test_a_mail_that_is_sorry_about_something_else_moves_no_day(
     insights_of: Callable[..., dict[str, str]], note: Note, sender: str
 ) -> None:
     text = "Hello, sorry, I am on holiday until 25 March 2026 so the tax form has to wait."
-    asked = mail(note, "2026-03-02", "Ann", "bob", "Question", EXAM)
-    told = mail(note, "2026-03-05", sender, "bob", "Re: Question", text)
+    asked = letter(note, "2026-03-02", "Ann", "bob", "Question", EXAM)
+    told = letter(note, "2026-03-05", sender, "bob", "Re: Question", text)
     assert "change" not in insights_of(*asked, *told)
 
 
@@ -792,8 +834,8 @@ def test_mails_of_one_subject_between_other_people_move_no_day(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
     text = "Hello, the new date is 25 March 2026."
-    asked = mail(note, "2026-03-02", "Ann", "bob", "Question", EXAM)
-    told = mail(note, "2026-03-05", "Carl", "bob", "Re: Question", text)
+    asked = letter(note, "2026-03-02", "Ann", "bob", "Question", EXAM)
+    told = letter(note, "2026-03-05", "Carl", "bob", "Re: Question", text)
     assert "change" not in insights_of(*asked, *told)
 
 
@@ -807,8 +849,8 @@ def test_mails_of_one_subject_between_other_people_move_no_day(
 def test_a_mail_moves_the_day_of_one_between_the_same_people(
     insights_of: Callable[..., dict[str, str]], note: Note, sender: str, to: str, text: str
 ) -> None:
-    asked = mail(note, "2026-03-02", "Ann", "bob", "Question", EXAM)
-    told = mail(note, "2026-03-05", sender, to, "Re: Question", text)
+    asked = letter(note, "2026-03-02", "Ann", "bob", "Question", EXAM)
+    told = letter(note, "2026-03-05", sender, to, "Re: Question", text)
     said = insights_of(*asked, *told)["change"]
     assert "went from 20 March 2026 to 25 March 2026" in said
     assert not said.startswith("“Hello”")
@@ -824,6 +866,43 @@ def test_days_from_which_prices_hold_are_no_day_that_moved(
     text = insights_of(old, new)["change"]
     assert "went from £9.95 to £10.60" in text
     assert "went from 1 March" not in text
+
+
+@pytest.mark.parametrize(
+    ("title", "is_compared"), [("New owner of Starlite", True), ("Kegel Corner", False)]
+)
+def test_values_of_two_customers_are_not_compared(
+    note: Note, title: str, is_compared: bool
+) -> None:
+    old = fact(note, "Contract on pinsetters: 480 a month.", "2025-01-15", "a.md")
+    new = fact(note, "With the new prices the contract on pinsetters is 520.", "2025-06-17", "b.md")
+    visits = note("We drove to Starlite Lanes and then to Kegel Corner.", "2025-03-01", "c.md")
+    found = statements([replace(old, title="Starlite Lanes"), replace(new, title=title), visits])
+    assert bool(differing_pairs(found, StemWeights(found))) is is_compared
+
+
+@pytest.mark.parametrize(
+    ("about", "is_same"), [("number contract", False), ("number code", True), ("number", False)]
+)
+def test_insights_on_one_kind_of_value_are_not_the_same_for_that(
+    note: Note, about: str, is_same: bool
+) -> None:
+    source = fact(note, "Contract: 480 a month. The code is 3391.", "2025-01-15", "a.md")
+    parts = ("change", about, "", "", (source,), (), 0.5, 0.5, "", False)
+    known = KnownInsight(
+        "i", "change", "number code lockbox", "", "", frozenset({source.id}), 1, False
+    )
+    assert insight_plan._same_thing(known, Draft(*parts)) is is_same
+
+
+def test_a_change_that_a_sentence_states_is_confirmed_by_the_former_value_with_its_currency(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    old = fact(note, "Callout fee: 85 euros, with the first half hour.", "2025-01-10", "a.md")
+    new = fact(
+        note, "From 1 June the callout fee goes up from 85 to 98 euros.", "2025-05-02", "b.md"
+    )
+    assert "went from 85 euros to 98 euros" in insights_of(old, new)["change"]
 
 
 def test_a_visit_that_was_called_off_has_moved(

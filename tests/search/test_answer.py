@@ -366,6 +366,7 @@ def test_what_has_an_amount_is_known(question: str, sentence: str, expected: boo
         ("What does the space cost in euros?", "The space costs 45 euro monthly.", False),
         ("What was the hotel per night?", "The hotel was 90 dollars nightly.", False),
         ("How far is it in km?", "The walk is 12 kilometres.", False),
+        ("What is the weight of the bell in kilos?", "It weighs what I weigh, and is 1897.", True),
         ("How high is the wall in m?", "I'm told the wall is twelve feet high.", True),
         ("What is the deadline as per contract?", "The deadline is 14 March 2027.", False),
         ("Quanto costa il biglietto per Roma?", "Il biglietto costa 45 euro.", False),

@@ -488,9 +488,7 @@ _UNITS = {
     "pound": "pounds?|gbp|quid|lbs?", "euro": "euros?|eur", "dollar": "dollars?|usd|bucks?",
 }  # fmt: skip
 _SIGNS = {"pound": "£", "euro": "€", "dollar": r"\$"}
-_ASKED_UNIT = lazy_regex(
-    rf"\bin (?P<unit>{'|'.join(sorted(_UNITS, key=len, reverse=True))})s?\W*\Z", re.IGNORECASE
-)
+_ASKED_UNIT = lazy_regex(r"\bin (\w+)\W*\Z", re.IGNORECASE)
 _ASKED_RATE = lazy_regex(
     r"(?:\b(?:what|how|which|cost|price|charge|rate|pay)\b.*"
     r"(?<!\bas) per (?!(?:cent|se|the|our|my)\b)"
@@ -501,14 +499,21 @@ _RATE = r"\b(?:per|each|apiece|every|rates?)\b|\d\s*/\s*[a-z]"
 _ADVERBS = {"day": "daily", "year": "yearly|annual(?:ly)?"}
 
 
+def _asked_unit(question: str) -> str:
+    """Return the unit that a question ends with, "in kilos?", by its sign; "" if none."""
+    asked = _ASKED_UNIT.search(question)
+    word = asked[1].lower() if asked else ""
+    forms = ((unit, rf"{unit}s?|{names}") for unit, names in _UNITS.items())
+    return next((unit for unit, form in forms if word and re.fullmatch(form, word)), "")
+
+
 def lacks_measure(text: str, question: str) -> bool:
     """Return whether a question in English asks for a value in a unit, or per thing, and a text
     has none.
 
     "Per lime" is not answered by what all of them cost.
     """
-    if asked := _ASKED_UNIT.search(question):
-        unit = asked["unit"].lower()
+    if unit := _asked_unit(question):
         found = rf"\d\s*-?{unit}\b|\b(?:{_UNITS[unit]})\b"
         found += f"|{_SIGNS[unit]}" if unit in _SIGNS else ""
     elif asked := _ASKED_RATE.search(question):
