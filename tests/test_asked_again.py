@@ -126,6 +126,7 @@ def test_repeated_reads_come_from_memory_and_are_the_same(
         asked = (notes.query(f"When was pump {number} oiled?") for number in range(8))
         return [tuple((h.memory_id, h.score, h.text) for h in each.hits) for each in asked]
 
+    monkeypatch.setattr(snapshot, "_ONE_QUESTION", 8_000)
     first = found()
     assert looked_up
     looked_up.clear()

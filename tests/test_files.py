@@ -12,6 +12,7 @@ REASONS = {
     "ingest/discovery/sources.py": "what standard input says, which is read again and then goes",
     "models/model_status.py": "sound made in memory",
     "readers/archives.py": "members of an archive, for as long as they are read",
+    "readers/data_files/sqlite_files.py": "a copy of a database with its logs, while it is read",
     "readers/media/clips.py": "sound made in memory",
     "sessions/conversations.py": "a copy that gets its name, that of its hash, when it is whole",
     "store/file_caches.py": "grows at its end; only as many bytes count as its state file says",

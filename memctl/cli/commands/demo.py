@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _NAME = "demo"
 _SETTLE_SECONDS = 0.3
 _SHOWN = 2
-"""Of files and rows that are alike only this many are shown: the whole tour has 60 lines."""
+"""Of files, rows and insights that are alike only so many are shown: the tour has 60 lines."""
 _HOPS = 2
 _NAMED = 8
 _SAMPLE_QUESTIONS = (
@@ -252,9 +252,9 @@ def _consolidate(tour: _Tour, base: KnowledgeBase) -> None:
         kinds.setdefault(insight.kind, []).append(insight)
     made = format_count(len(report.insights), "insight")
     tour.line(f"{format_count(report.examined, 'memory', 'memories')} looked at, {made}")
-    for first, *_ in kinds.values():
-        style = "yellow" if first.kind == "contradiction" else "green"
-        tour.line(f"{first.kind}: {first.text}", style)
+    for insight in (each for found in kinds.values() for each in found[:_SHOWN]):
+        style = "yellow" if insight.kind == "contradiction" else "green"
+        tour.line(f"{insight.kind}: {insight.text}", style)
 
 
 # --- 4: the graph --------------------------------------------------------------------------------
