@@ -65,7 +65,7 @@ _SAID_BY = lazy_regex(rf"{_SPEAKER}\s+")
 _CLOCK = lazy_regex(r"\d\d?[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]m)?", re.IGNORECASE)
 _TIME_BEFORE_SPEAKER = lazy_regex(rf"(?P<time>{_TIME}|{_TIME_AND_DASH})\s+(?={_SPEAKER}\s)")
 TURN_LABEL = lazy_regex(
-    r"(?:\[[^\]\n]{4,40}\]\s+|\d[\d/.,: -]{6,24}(?:[ap]m)?\s+-\s+)?"
+    rf"(?:\[[^\]\n]{{4,40}}\]\s+|{_TIME_AND_DASH}\s+)?"
     rf"(?:[-*+]\s+)?(?:\*\*|__)?{_SPEAKER}(?:\*\*|__)?\s+"
 )
 """Who says a turn of a conversation, and when."""
@@ -507,21 +507,28 @@ def _asked_unit(question: str) -> str:
     return next((unit for unit, form in forms if word and re.fullmatch(form, word)), "")
 
 
+@lru_cache(maxsize=8)
+def _asked_measure(question: str) -> re.Pattern[str] | None:
+    """Return what matches values in the unit, or per thing, that a question asks for."""
+    if unit := _asked_unit(question):
+        value = rf"\d\s*-?{unit}\b|\b(?:{_UNITS[unit]})\b"
+        value += f"|{_SIGNS[unit]}" if unit in _SIGNS else ""
+    elif asked := _ASKED_RATE.search(question):
+        thing = asked["thing"].lower()
+        value = rf"{_RATE}|\ban? {thing}\b|\b(?:{_ADVERBS.get(thing, f'{thing}ly')})\b"
+    else:
+        return None
+    return re.compile(value, re.IGNORECASE)
+
+
 def lacks_measure(text: str, question: str) -> bool:
     """Return whether a question in English asks for a value in a unit, or per thing, and a text
     has none.
 
     "Per lime" is not answered by what all of them cost.
     """
-    if unit := _asked_unit(question):
-        found = rf"\d\s*-?{unit}\b|\b(?:{_UNITS[unit]})\b"
-        found += f"|{_SIGNS[unit]}" if unit in _SIGNS else ""
-    elif asked := _ASKED_RATE.search(question):
-        thing = asked["thing"].lower()
-        found = rf"{_RATE}|\ban? {thing}\b|\b(?:{_ADVERBS.get(thing, f'{thing}ly')})\b"
-    else:
-        return False
-    return re.search(found, text, re.IGNORECASE) is None
+    measure = _asked_measure(question)
+    return measure is not None and measure.search(text) is None
 
 
 _PERSONAL = tuple(
@@ -538,13 +545,13 @@ _PERSONAL = tuple(
 """What is asked of a person or a place: a row answers that has a word for it."""
 
 
-def lacks_attribute(text: str, question: str, *, is_row: bool) -> bool:
+def lacks_attribute(row: str, question: str) -> bool:
     """Return whether a question asks for something personal, and a row of a table is of others.
 
     A row of a person's holidays has dates, but not the birthday.
     """
-    asked = [each for each in _PERSONAL if is_row and each.search(question)]
-    return bool(asked) and not any(each.search(text) for each in asked)
+    asked = [each for each in _PERSONAL if each.search(question)]
+    return bool(asked) and not any(each.search(row) for each in asked)
 
 
 _COUNTED = lazy_regex(r"\bhow many (?!times\b|percent)([^\W\d_]+)", re.IGNORECASE)
@@ -681,9 +688,12 @@ def is_of_stated_day(hit: Hit) -> bool:
     return any(span.day == day for place in places for span in date_spans(place))
 
 
+_TIME_WORDS = lazy_regex(rf"{_MONTHS}|{_WEEKDAYS}", re.IGNORECASE)
+
+
 def is_time_word(word: str) -> bool:
     """Return whether a word is the name of a month or of a day of the week."""
-    return re.fullmatch(f"{_MONTHS}|{_WEEKDAYS}", word, re.IGNORECASE) is not None
+    return _TIME_WORDS.fullmatch(word) is not None
 
 
 def has_date(sentence: str) -> bool:

@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -236,7 +237,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 or is_contact_without_address(draft.quoted_text, question)
                 or lacks_time(draft.quoted_text, draft.hit, question)
                 or _lacks_full_name(outcome.question, draft.text_with_context)
-                or lacks_attribute(draft.text_with_context, question, is_row=draft.is_row)
+                or (draft.is_row and lacks_attribute(draft.text_with_context, question))
                 or _is_of_other_time(draft, outcome.question)
                 or (
                     wants_reason
@@ -365,7 +366,7 @@ def _last_words(text: str) -> str:
     )
 
 
-class CandidateSentence(Struct, frozen=True):
+class CandidateSentence(Struct, frozen=True, dict=True):
     """A sentence that may be judged."""
 
     hit: Hit
@@ -402,7 +403,7 @@ class CandidateSentence(Struct, frozen=True):
         """The sentence itself."""
         return self.parts[self.place]
 
-    @property
+    @cached_property
     def quote(self) -> Span:
         """The span to quote: with its neighbours, unless it covers most of the question."""
         part = self.part
@@ -428,7 +429,7 @@ class CandidateSentence(Struct, frozen=True):
         heads = column_heads(self.parts, self.place) if self.is_row else ""
         return f"{heads}\n{self.part.text_with_path}"
 
-    @property
+    @cached_property
     def text_with_context(self) -> str:
         """What is quoted, below its titles and what stands before it."""
         titles = f"{self.hit.title}\n{self.hit.heading}"
