@@ -213,6 +213,29 @@ def test_the_vector_index_and_the_others_are_made_of_all_rows_at_once(
         assert "vector_idx" in [item.name for item in described]
 
 
+def test_a_vector_index_of_an_earlier_version_is_made_anew(
+    store: Store, rows_of, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "VECTOR_INDEX_ROWS", 300)
+    monkeypatch.setattr(indexes, "_CODES_COME_BY", 16)  # the tables' vectors have 8 dimensions
+
+    def kinds() -> list[str]:
+        """Return the kinds of vector index that the table has."""
+        described = store.snapshot().dataset("memories").describe_indices()
+        return [item.index_type for item in described if item.field_names == ["vector"]]
+
+    commit(store, rows_of(range(300)))
+    assert store.upkeep().vector_index_built
+    assert kinds() == ["IVF_SQ"]
+    monkeypatch.undo()
+    monkeypatch.setattr(upkeep, "VECTOR_INDEX_ROWS", 300)
+    before = everything(store)
+    assert store.upkeep().vector_index_built
+    assert kinds() == ["IVF_RQ"]
+    assert everything(store) == before
+    assert not store.upkeep().vector_index_built
+
+
 # --- pruning -------------------------------------------------------------------------------------
 
 

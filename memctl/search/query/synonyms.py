@@ -191,8 +191,8 @@ def find_other_names(
     wanted = (*sorted(asked), *query_terms(_STATING, ("en",)))
     stated: dict[tuple[str, str], None] = {}
     for source in sources.values():
-        rows = source.keyword(wanted, where, _MOST_STATEMENTS, ("text",))
-        for text in rows["text"].to_pylist():
+        numbers = source.keyword_rows(wanted, where, _MOST_STATEMENTS)
+        for text in source.rows("memories", numbers, ("text",))["text"].to_pylist():
             stated |= dict.fromkeys(_stated_names(text))
     bearers: dict[str, set[str]] = {}
     for full, also in stated:

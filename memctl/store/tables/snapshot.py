@@ -38,7 +38,7 @@ from memctl.store.tables.filter_expressions import (
     is_user_written,
     render,
 )
-from memctl.store.tables.indexes import probes, refinement
+from memctl.store.tables.indexes import REFINEMENT, probes
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceFragment, LanceScanner
@@ -644,7 +644,7 @@ class CachedSnapshot(Snapshot):
         """
         if VECTOR not in self._cached_columns:
             return super().nearest_rows(vector, where, limit)
-        by, several = self._numbered_by, limit * refinement(self._count)
+        by, several = self._numbered_by, limit * REFINEMENT
         fairly_near = self._numbers(self.nearest(vector, where, several, (by,), refined=False)[by])
         if len(fairly_near) <= limit:
             return fairly_near

@@ -23,6 +23,7 @@ from memctl.store.tables.indexes import (
     VECTOR_INDEX_ROWS,
     create_indexes,
     create_vector_index,
+    is_of_another_kind,
     match_indexes,
     max_unindexed,
     unindexed_rows,
@@ -57,7 +58,7 @@ GRACE = timedelta(hours=1)
 """How long a version stays after it was HEAD, for readers that have just looked it up."""
 MAX_OLD_VERSIONS = 20
 
-VECTOR_INDEX_GROWTH = 4
+VECTOR_INDEX_GROWTH = 3
 """The vector index is rebuilt, with more partitions, when the table has grown by this factor."""
 VECTOR_ROWS = "vector_index_rows"
 
@@ -113,7 +114,7 @@ def improve(transaction: Transaction, ledger: Ledger, *, force: bool = False) ->
         if table != "memories" or not rows
     ]
     if rows:
-        works.append(partial(create_vector_index, transaction.dataset("memories"), rows))
+        works.append(partial(create_vector_index, transaction.dataset("memories")))
         works.append(_indexing_beside_vectors(transaction))
     _at_once(works)
     if rows:
@@ -201,9 +202,13 @@ def _wants_indexing(table: TableName, dataset: LanceDataset, force: bool) -> boo
 
 
 def _wanted_vector_index(snapshot: Snapshot, ledger: Ledger) -> int:
-    """Return for how many rows the vector index is to be made now: the table is (far) larger."""
+    """Return for how many rows the vector index is to be made now: there are (far) more of them.
+
+    Or it is of a kind that earlier versions have made.
+    """
     rows = snapshot.count("memories")
-    built_at = int(ledger.meta(VECTOR_ROWS) or 0)
+    is_outdated = rows and is_of_another_kind(snapshot.dataset("memories"))
+    built_at = 0 if is_outdated else int(ledger.meta(VECTOR_ROWS) or 0)
     return rows if rows >= max(VECTOR_INDEX_ROWS, VECTOR_INDEX_GROWTH * built_at) else 0
 
 
@@ -327,7 +332,7 @@ def _make_vector_index(transaction: Transaction, ledger: Ledger) -> None:
     rows = int(dataset.count_rows())
     built = rows if rows >= VECTOR_INDEX_ROWS else 0
     if built:
-        create_vector_index(dataset, rows)
+        create_vector_index(dataset)
     transaction.ledger(lambda _: ledger.set_meta(VECTOR_ROWS, str(built)))
 
 
