@@ -192,3 +192,12 @@ def test_nothing_odd_in_processing_keeps_files_waiting(place: Place) -> None:
     place.drop("other.txt", "Bob keeps goats.")
     assert kinds(place) == {"in.txt": "ingested", "other.txt": "ingested", "link.txt": "failed"}
     assert list(place.layout.processing.iterdir()) == []
+
+
+def test_of_a_file_with_many_broken_parts_a_few_are_named_and_the_rest_is_counted(
+    place: Place,
+) -> None:
+    place.drop("many.ics", "BEGIN:VCALENDAR\n" + "BEGIN:VEVENT\n" * 500 + "END:VCALENDAR\n")
+    failed = [event.message for event in place.drain() if event.kind == "failed"]
+    assert len(failed) == 22  # 20 of them, how many more there are, and the file itself
+    assert "480 more parts could not be read" in failed
