@@ -618,20 +618,22 @@ def free_place(
         parent = folder
     for number in _NUMBERS:
         places = {path: parent / _number_name(path.name, relative.stem, number) for path in names}
-        targets = [*places.values()]
-        if with_reason:
-            if any(place.name.endswith(REASON_SUFFIX) for place in targets):
-                continue
-            targets.append(reason_path(places[relative]))
-        if not any(_is_spoken_for(place, used_paths) for place in targets):
+        if with_reason and not _has_room_for_reason(places[relative], used_paths):
+            continue
+        if not any(place in used_paths or os.path.lexists(place) for place in places.values()):
             return places
     raise OSError(errno.EEXIST, "no free name is left", str(parent / relative.name))
 
 
-def _is_spoken_for(place: Path, used_paths: Collection[Path]) -> bool:
-    """Return whether a file is there or will be, or a folder that one of them goes to."""
-    is_used = place in used_paths or any(place in used.parents for used in used_paths)
-    return is_used or os.path.lexists(place)
+def _has_room_for_reason(place: Path, used_paths: Collection[Path]) -> bool:
+    """Return whether a reason beside a file replaces nothing but one that a kill has left alone."""
+    reason = reason_path(place)
+    if place.name.endswith(REASON_SUFFIX) or any(
+        reason in (path, *path.parents) for path in used_paths
+    ):
+        return False
+    is_own = reason.is_file() and not os.path.lexists(reason_path(reason))
+    return is_own or not os.path.lexists(reason)
 
 
 def _free_parent(folder: Path, relative: Path, used_paths: Collection[Path]) -> Path:
