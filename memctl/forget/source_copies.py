@@ -15,6 +15,7 @@ from memctl.forget.leftover_scan import file_contains
 from memctl.ingest.discovery.sources import by_owner, path_of, printable
 from memctl.ingest.source_reading import content_digest
 from memctl.kb_settings import REASON_SUFFIX, reason_path
+from memctl.readers.isolation import clear_scratch
 from memctl.store.tables.storage import table_storage
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class SourceCopies:
 
         What killed processes have left half written goes with them, whatever it is of.
         """
+        clear_scratch()
         clear_temporaries(self._layout.half_written())
         table_storage(self._layout.folder).clear_temporaries()
         for path in self.of(sources):

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import weakref
@@ -20,11 +22,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl import errors
 from memctl.config import LimitSettings
 from memctl.errors import EmptySource, OverLimit, UnreadableSource
+from memctl.files import lock_file, new_temporary, open_regular
 from memctl.readers.detection import detect_media_type
 from memctl.readers.file_kinds import FILE_KINDS, FileKind, kind_of_media_type
 from memctl.readers.file_names import display_name
@@ -53,6 +57,8 @@ _LAST_SECONDS = 5.0
 _START = (
     "import sys; sys.path[:] = {path!r}; from memctl.readers.reader_process import serve; serve()"
 )
+_SCRATCH = "memctl-reader-"
+_SCRATCH_MARK = "in-use"
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _HINT = "check where it comes from; limits.{setting} in the settings allows more"
 
@@ -161,14 +167,20 @@ class _Process:
 
     def __init__(self, limits: LimitSettings) -> None:
         self._limits = limits
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _START.format(path=sys.path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=_without_secrets(os.environ),
-            start_new_session=True,  # so that what it starts can be ended with it
-        )
-        self._end = weakref.finalize(self, _end, self._process)
+        scratch = _new_scratch()
+        environ = _without_secrets(os.environ)
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _START.format(path=sys.path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=environ | {"TMPDIR": str(scratch.folder)} if scratch else environ,
+                start_new_session=True,  # so that what it starts can be ended with it
+            )
+        except BaseException:
+            _remove_scratch(scratch)
+            raise
+        self._end = weakref.finalize(self, _end, self._process, scratch)
         self._is_between_files = True
         self._has_served = False
         self._is_overdue = False
@@ -329,9 +341,48 @@ def _rejecting_invalid_messages(name: str) -> Iterator[None]:
         ) from error
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+class _Scratch(Struct, frozen=True):
+    """The folder for temporary files of one process, and the locked file that says it lives."""
+
+    folder: Path
+    descriptor: int
+
+
+def _new_scratch() -> _Scratch | None:
+    """Make one, in which a process that is killed leaves what it has unpacked; None without room.
+
+    Those that processes left whose owner was killed, too, are removed.
+    """
+    clear_scratch()
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=_SCRATCH))
+        return _Scratch(folder, new_temporary(folder / _SCRATCH_MARK)[1])
+    except OSError:
+        return None
+
+
+def _remove_scratch(scratch: _Scratch | None) -> None:
+    if scratch is not None:
+        shutil.rmtree(scratch.folder, ignore_errors=True)
+        os.close(scratch.descriptor)
+
+
+def clear_scratch() -> None:
+    """Remove what isolated processes have left whose owner was killed: pieces of private files."""
+    if sys.platform == "win32":  # where nothing tells who lives
+        return
+    for mark in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*/.{_SCRATCH_MARK}.*.tmp"):
+        with suppress(OSError):  # it is in use, gone, or another user's
+            if mark.parent.lstat().st_uid == os.getuid():
+                with open_regular(mark) as file:
+                    lock_file(file.fileno())
+                    shutil.rmtree(mark.parent, ignore_errors=True)
+
+
+def _end(process: subprocess.Popen[bytes], scratch: _Scratch | None) -> None:
     _kill(process)
     process.wait()
+    _remove_scratch(scratch)
     for pipe in (process.stdin, process.stdout):
         with suppress(OSError):  # what is left in the buffer has no reader any more
             if pipe is not None:

@@ -40,7 +40,7 @@ from memctl.files import (
 from memctl.ingest.discovery.inbox_scan import InboxFile, folder_tags
 from memctl.ingest.discovery.skip_rules import is_hidden
 from memctl.ingest.discovery.sources import printable, sidecars_among
-from memctl.kb_settings import MAX_FILE_NAME_BYTES, Layout, reason_path
+from memctl.kb_settings import MAX_FILE_NAME_BYTES, REASON_SUFFIX, Layout, reason_path
 from memctl.literals import After
 from memctl.records import FileOutcome
 from memctl.store.ledger.work_repositories import FileEntry
@@ -286,6 +286,8 @@ class Claims:
             for sidecar, place in zip(file.sidecars, claimed.sidecars, strict=True):
                 move_file(sidecar, place)
             move_file(file.path, claimed.path)
+            if _is_folder(claimed.path):  # which has taken the place of the file since the scan
+                raise FileNotFoundError(errno.ENOENT, "it is a folder by now", str(file.path))
         except OSError as error:
             self.put_back(claimed)
             if not isinstance(error, FileNotFoundError):
@@ -318,14 +320,15 @@ class Claims:
         for path in folder.iterdir():
             if is_half_copy(path.name):  # the whole file is where it came from
                 path.unlink()
-        files = sorted(path for path in folder.iterdir() if path.is_file())
+        # What is no regular file either is read as one, which says so, and is no reason to stop.
+        files = sorted(path for path in folder.iterdir() if not _is_folder(path))
+        inbox = Path(entry.inbox) if entry else self._layout.inbox
         if not files:
-            folder.rmdir()
+            self._return_folders(folder, inbox)
             return None
         main = _main(files, Path(entry.path).name if entry else None)
-        inbox = Path(entry.inbox) if entry else self._layout.inbox
         original = Path(entry.path) if entry else inbox / (main or files[0]).name
-        status = (main or files[0]).stat()
+        status = (main or files[0]).lstat()
         claimed = ClaimedFile(
             main or folder / original.name,
             original,
@@ -340,6 +343,14 @@ class Claims:
             self.put_back(claimed)
             return None
         return claimed
+
+    def _return_folders(self, claim: Path, inbox: Path) -> None:
+        """Return folders to the inbox, where the files in them are found, and drop the claim."""
+        for path in sorted(claim.iterdir()):
+            name = Path(path.name)
+            move_file(path, free_place(inbox, name, [])[name])
+        sync_folder(inbox)
+        claim.rmdir()
 
     def _unclaimed_files(self) -> list[ClaimedFile]:
         """Return files that were put into processing by hand."""
@@ -374,9 +385,11 @@ class Claims:
             claimed, is_failure = result.claimed, result.outcome.outcome == "failed"
             folder = self._layout.failed if is_failure else self._layout.processed
             sidecars = [Path(path.name) for path in claimed.sidecars]
-            places = free_place(folder, claimed.relative, sidecars, used_paths)
-            used_paths.update(places.values())
+            places = free_place(
+                folder, claimed.relative, sidecars, used_paths, with_reason=is_failure
+            )
             target = places[claimed.relative]
+            used_paths.update(places.values(), [reason_path(target)] if is_failure else [])
             moves.append(_Move(result, target, tuple(places[path] for path in sidecars)))
         return moves
 
@@ -471,7 +484,11 @@ def _children(folder: Path) -> list[Path]:
 
 
 def _folders(processing: Path) -> list[Path]:
-    return [path for path in _children(processing) if path.is_dir() and not path.is_symlink()]
+    return [path for path in _children(processing) if _is_folder(path)]
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
 
 
 def _main(files: Sequence[Path], name: str | None) -> Path | None:
@@ -574,7 +591,12 @@ def _signature(status: os.stat_result) -> tuple[int, int]:
 
 
 def free_place(
-    folder: Path, relative: Path, sidecars: Sequence[Path], used_paths: Collection[Path] = ()
+    folder: Path,
+    relative: Path,
+    sidecars: Sequence[Path],
+    used_paths: Collection[Path] = (),
+    *,
+    with_reason: bool = False,
 ) -> dict[Path, Path]:
     """Where a file and its sidecars can go below ``folder``, under names not in use there.
 
@@ -583,6 +605,8 @@ def free_place(
         relative: The path that the file would have below it.
         sidecars: Names of what goes with it.
         used_paths: Places that are spoken for.
+        with_reason: Whether the reason of a failure is to stand beside it, and nothing else where
+            that does; the file itself then gets no name as reasons have it.
 
     Returns:
         A target for each sidecar, and under ``relative`` that of the file itself.  All get the
@@ -594,9 +618,22 @@ def free_place(
         parent = folder
     for number in _NUMBERS:
         places = {path: parent / _number_name(path.name, relative.stem, number) for path in names}
+        if with_reason and not _has_room_for_reason(places[relative], used_paths):
+            continue
         if not any(place in used_paths or os.path.lexists(place) for place in places.values()):
             return places
     raise OSError(errno.EEXIST, "no free name is left", str(parent / relative.name))
+
+
+def _has_room_for_reason(place: Path, used_paths: Collection[Path]) -> bool:
+    """Return whether a reason beside a file replaces nothing but one that a kill has left alone."""
+    reason = reason_path(place)
+    if place.name.endswith(REASON_SUFFIX) or any(
+        reason in (path, *path.parents) for path in used_paths
+    ):
+        return False
+    is_own = reason.is_file() and not os.path.lexists(reason_path(reason))
+    return is_own or not os.path.lexists(reason)
 
 
 def _free_parent(folder: Path, relative: Path, used_paths: Collection[Path]) -> Path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -98,8 +98,11 @@ class MoveMode(Struct):
         found = self.claims.leftovers()
         settled = [each for each in found if each.document_id]
         self._send_on(
-            (each, FileOutcome(each.source, "known", document_id=each.document_id))
-            for each in settled
+            (
+                (each, FileOutcome(each.source, "known", document_id=each.document_id))
+                for each in settled
+            ),
+            {each.source for each in settled},  # what was left out of them is not known any more
         )
         return [each for each in found if not each.document_id]
 
@@ -131,11 +134,14 @@ class MoveMode(Struct):
             )
         except IngestStopped as stopped:
             if isinstance(stopped.cause, ModelError):  # the store is well, so what is in it is done
-                self._send_on(of_claims(stopped.report.outcomes))
+                outcomes = stopped.report.outcomes
+                self._send_on(of_claims(outcomes), _partly_read(outcomes))
             raise
-        self._send_on(of_claims(outcomes))
+        self._send_on(of_claims(outcomes), _partly_read(outcomes))
 
-    def _send_on(self, outcomes: Iterable[tuple[ClaimedFile, FileOutcome]]) -> None:
+    def _send_on(
+        self, outcomes: Iterable[tuple[ClaimedFile, FileOutcome]], partly_read: Collection[str]
+    ) -> None:
         results: list[ClaimResult] = []
         for claimed, outcome in outcomes:
             if outcome.error == CHANGED or claimed.has_changed:  # let it settle once more
@@ -144,7 +150,9 @@ class MoveMode(Struct):
                 self.claims.put_back(claimed)
                 self.reporter.say("put_back", claimed.source, why)
             else:
-                results.append(ClaimResult(claimed, outcome, self._after(claimed.inbox)))
+                is_whole = claimed.source not in partly_read and _is_whole(claimed, outcome)
+                after = self._after(claimed.inbox)
+                results.append(ClaimResult(claimed, outcome, after if is_whole else "move"))
         if results:
             self.claims.send_on(results, self._report_moved)
 
@@ -154,6 +162,16 @@ class MoveMode(Struct):
 
     def _after(self, path: Path) -> After:
         return next((i.after for i in self.base.settings.inboxes if i.path == path), "move")
+
+
+def _partly_read(outcomes: Iterable[FileOutcome]) -> set[str]:
+    """Return the files that have a part which could not be read."""
+    return {each.part_of for each in outcomes if each.part_of and each.outcome == "failed"}
+
+
+def _is_whole(claimed: ClaimedFile, outcome: FileOutcome) -> bool:
+    """Return whether nothing is lost with a file: a scan or a table's head is no empty file."""
+    return not outcome.missing and (outcome.outcome != "empty" or claimed.size == 0)
 
 
 # --- files that stay ------------------------------------------------------------------------------

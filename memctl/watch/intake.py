@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.errors import MemctlError
+from memctl.formatting import format_count
 from memctl.ingest.batch_writing import OutcomeListener
 from memctl.ingest.discovery.sources import Source, printable
 from memctl.records import FileOutcome, Progress
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 PROGRESS_SECONDS = 30.0
 """The progress of a big file is reported this often."""
+_MOST_PARTS = 20
+"""At most this many parts of a file are named that could not be read."""
 
 
 class Intake(Struct):
@@ -66,9 +70,7 @@ class Intake(Struct):
             self._forget_progress()
         self.jobs.schedule.note_write()
         self.jobs.report_comparison(report.facts)
-        for outcome in report.outcomes:
-            if outcome.part_of and outcome.outcome == "failed":
-                self._report_failed(outcome, outcome.source)
+        self._report_failed_parts(report.outcomes)
         return [*logged, *report.outcomes]
 
     def _take_logs(
@@ -148,6 +150,22 @@ class Intake(Struct):
     def _is_private(self) -> bool:
         """Whether events, which may end up in a log, must have no words of a document."""
         return self.base.settings.has_private
+
+    def _report_failed_parts(self, outcomes: Iterable[FileOutcome]) -> None:
+        """Report the parts of files that could not be read: the first of each file, and how many.
+
+        A small file can be made to have a hundred thousand of them.
+        """
+        parts = [each for each in outcomes if each.part_of and each.outcome == "failed"]
+        counts: Counter[str] = Counter()
+        for part in parts:
+            counts[part.part_of] += 1
+            if counts[part.part_of] <= _MOST_PARTS:
+                self._report_failed(part, part.source)
+        for source, count in counts.items():
+            if count > _MOST_PARTS:
+                more = f"{format_count(count - _MOST_PARTS, 'more part')} could not be read"
+                self._report_failed(FileOutcome(source, "failed", reason=more), source)
 
     def _report_failed(self, outcome: FileOutcome, place: str) -> None:
         self.reporter.keep("failed", place, outcome.reason, outcome.hint)

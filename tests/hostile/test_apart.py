@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from memctl.errors import OverLimit, UnreadableSource
 from memctl.readers import Readers, read
 from memctl.readers import isolation as processes
 from memctl.readers.file_kinds import FILE_KINDS
-from memctl.readers.isolation import ReaderCrash
+from memctl.readers.isolation import ReaderCrash, clear_scratch
 from memctl.readers.reader_process import InvalidMessage, check_text, decode_answer
 
 if TYPE_CHECKING:
@@ -329,6 +329,45 @@ def test_no_process_is_left_when_the_one_that_reads_is_killed(
     parent.kill()
     parent.communicate()
     wait_for(lambda: not is_alive(reader) and not is_alive(program))
+
+
+UNPACKS = """
+import os, pathlib, tempfile, time
+folder = pathlib.Path(tempfile.mkdtemp(prefix="memctl-"))
+(folder / "letter.txt").write_text("the secret")
+pathlib.Path({noted!r}).write_text(str(folder / "letter.txt"))
+"""
+
+
+def test_what_a_killed_process_had_unpacked_is_removed(
+    taken_over: TakeOver, tmp_path: Path
+) -> None:
+    noted = tmp_path / "unpacked"
+    path = taken_over(UNPACKS.format(noted=str(noted)) + "os.kill(os.getpid(), 9)\n")
+    with closing(Readers()) as readers, pytest.raises(UnreadableSource):
+        list(readers.read(path))
+    assert noted.read_text()
+    assert not Path(noted.read_text()).exists()
+
+
+def test_what_was_unpacked_goes_though_the_one_that_reads_was_killed_as_well(
+    taken_over: TakeOver, tmp_path: Path
+) -> None:
+    noted = tmp_path / "unpacked"
+    path = taken_over(UNPACKS.format(noted=str(noted)) + SLEEPS)
+    asking = (
+        f"import sys; sys.path[:] = {sys.path!r}\n"
+        "from pathlib import Path; from memctl.readers import Readers\n"
+        f"list(Readers().read(Path({str(path)!r})))\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", asking])
+    wait_for(lambda: noted.exists() and noted.read_text())
+    clear_scratch()
+    assert Path(noted.read_text()).exists(), "it is in use"
+    parent.kill()
+    parent.communicate()
+    clear_scratch()
+    assert not Path(noted.read_text()).exists()
 
 
 def is_alive(pid: int) -> bool:

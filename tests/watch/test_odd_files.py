@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 from watched import Place
 
+from memctl.ingest.discovery.inbox_scan import InboxFile
 from memctl.ingest.discovery.skip_rules import DEEPEST_FOLDER
 from memctl.ingest.discovery.sources import Source
 from memctl.records import FileOutcome
+from memctl.watch.claims import ClaimedFile, Claims, claim_name
+from memctl.watch.hand_in import failed_files
 from memctl.watch.intake import Intake
 
 
@@ -126,3 +129,75 @@ def test_subtitles_whose_recording_is_taken_away_go_back(
     assert place.tree(place.layout.processed) == ["talk.srt"]
     assert place.tree(place.layout.processing) == []
     assert any("bees" in row["text"] for row in place.rows("memories", "text"))
+
+
+REASON = "pdf.reason.json"
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_the_reason_of_a_failure_replaces_no_file_that_is_called_like_it(
+    place: Place, apart: bool
+) -> None:
+    place.drop(f"a.{REASON}", b"\0" * 99)
+    if apart:
+        kinds(place)
+    place.drop("a.pdf", "%PDF-1.7 cut")
+    kinds(place)
+    failed = {place.layout.failed / each.name: each for each in failed_files(place.layout)}
+    assert sorted(path.read_bytes() for path in failed) == [b"%PDF-1.7 cut", b"\0" * 99][::-1]
+    assert all(each.reason for each in failed.values())
+    assert place.tree(place.layout.processing) == place.tree(place.layout.inbox) == []
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_folder_that_is_called_like_a_reason_keeps_no_file_waiting(
+    place: Place, apart: bool
+) -> None:
+    place.drop(f"a.{REASON}/b.pdf", "%PDF-1.7 cut")
+    if apart:
+        kinds(place)
+    place.drop("a.pdf", "%PDF-1.7 broken")
+    place.drop("other.txt", "Bob keeps goats.")
+    assert kinds(place)["other.txt"] == "ingested"
+    assert len(failed_files(place.layout)) == 2
+    assert all(each.reason for each in failed_files(place.layout))
+    assert kinds(place) == {}
+
+
+def test_a_file_that_becomes_a_folder_goes_back_and_what_is_in_it_is_taken(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.drop("plan.txt", "Ann keeps bees.")
+    original = Claims.claim
+
+    def swapped(self: Claims, files: Sequence[InboxFile], *rest: Any) -> Sequence[ClaimedFile]:
+        monkeypatch.setattr(Claims, "claim", original)
+        files[0].path.unlink()
+        place.drop("plan.txt/a.txt", "Bob keeps goats.")
+        return original(self, files, *rest)
+
+    monkeypatch.setattr(Claims, "claim", swapped)
+    assert kinds(place) == {}
+    assert kinds(place) == {"a.txt": "ingested"}
+    assert place.tree(place.layout.processed) == ["plan.txt/a.txt"]
+    assert place.tree(place.layout.failed) == place.tree(place.layout.processing) == []
+
+
+def test_nothing_odd_in_processing_keeps_files_waiting(place: Place) -> None:
+    claim = place.layout.processing / claim_name(place.layout.inbox / "odd.txt")
+    (claim / "odd.txt").mkdir(parents=True)
+    (claim / "odd.txt" / "in.txt").write_text("Ann keeps bees.")
+    (place.layout.processing / "0").mkdir()
+    (place.layout.processing / "0" / "link.txt").symlink_to("nowhere")
+    place.drop("other.txt", "Bob keeps goats.")
+    assert kinds(place) == {"in.txt": "ingested", "other.txt": "ingested", "link.txt": "failed"}
+    assert list(place.layout.processing.iterdir()) == []
+
+
+def test_of_a_file_with_many_broken_parts_a_few_are_named_and_the_rest_is_counted(
+    place: Place,
+) -> None:
+    place.drop("many.ics", "BEGIN:VCALENDAR\n" + "BEGIN:VEVENT\n" * 500 + "END:VCALENDAR\n")
+    failed = [event.message for event in place.drain() if event.kind == "failed"]
+    assert len(failed) == 22  # 20 of them, how many more there are, and the file itself
+    assert "480 more parts could not be read" in failed

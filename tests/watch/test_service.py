@@ -194,6 +194,23 @@ def test_a_file_may_be_deleted_once_it_is_remembered(place: Place, said: Said) -
     assert place.tree(place.layout.failed) == ["zeros.txt", "zeros.txt.reason.json"]
 
 
+BROKEN_EVENT = "BEGIN:VEVENT\nUID:2\nDTSTART:tomorrow\nSUMMARY:Tea\nEND:VEVENT\n"
+WHOLE_EVENT = "BEGIN:VEVENT\nUID:1\nDTSTART:20260101\nSUMMARY:Dinner\nEND:VEVENT\n"
+
+
+def test_a_file_of_which_something_is_not_remembered_is_moved_where_others_are_deleted(
+    place: Place, said: Said
+) -> None:
+    place.set(after="delete")
+    place.drop("one.csv", "milk,eggs,bread\n")
+    place.drop("part.ics", f"BEGIN:VCALENDAR\n{WHOLE_EVENT}{BROKEN_EVENT}END:VCALENDAR\n")
+    place.drop("whole.ics", f"BEGIN:VCALENDAR\n{WHOLE_EVENT}END:VCALENDAR\n")
+    place.drop("chat.jsonl", '{"role": "user", "content": "Hi."}\nThe code is 7.\n')
+    assert sorted(said(place.drain())) == ["empty", "failed", *["ingested"] * 3]
+    assert place.tree(place.layout.processed) == ["chat.jsonl", "one.csv", "part.ics"]
+    assert place.tree(place.layout.inbox) == place.tree(place.layout.processing) == []
+
+
 def test_a_document_can_be_reprocessed_from_where_its_file_went(place: Place) -> None:
     place.drop("a.txt", "Remember me.")
     place.drain()
