@@ -492,11 +492,13 @@ _ASKED_UNIT = lazy_regex(r"\bin (\w+)\W*\Z", re.IGNORECASE)
 _ASKED_RATE = lazy_regex(
     r"(?:\b(?:what|how|which|cost|price|charge|rate|pay)\b.*"
     r"(?<!\bas) per (?!(?:cent|se|the|our|my)\b)"
-    r"|\b(?:how much|what) (?:an?|each|every) )(?P<thing>(?-i:[a-z]+))\b",
+    r"|\b(?:how much|what) (?:an?|each|every) )(?P<thing>(?-i:[a-z]+))\b"
+    r"|\b(?P<rate>hourly|daily) (?:rate|price|cost|fee|charge|pay|wage|hire)\b",
     re.IGNORECASE,
 )
 _RATE = r"\b(?:per|each|apiece|every|rates?)\b|\d\s*/\s*[a-z]"
 _ADVERBS = {"day": "daily", "year": "yearly|annual(?:ly)?"}
+_RATE_OF = {"hourly": "hour", "daily": "day"}
 
 
 def _asked_unit(question: str) -> str:
@@ -514,7 +516,7 @@ def _asked_measure(question: str) -> re.Pattern[str] | None:
         value = rf"\d\s*-?{unit}\b|\b(?:{_UNITS[unit]})\b"
         value += f"|{_SIGNS[unit]}" if unit in _SIGNS else ""
     elif asked := _ASKED_RATE.search(question):
-        thing = asked["thing"].lower()
+        thing = _RATE_OF[asked["rate"].lower()] if asked["rate"] else asked["thing"].lower()
         value = rf"{_RATE}|\ban? {thing}\b|\b(?:{_ADVERBS.get(thing, f'{thing}ly')})\b"
     else:
         return None
@@ -555,10 +557,14 @@ def lacks_attribute(row: str, question: str) -> bool:
 
 
 _COUNTED = lazy_regex(r"\bhow many (?!times\b|percent)([^\W\d_]+)", re.IGNORECASE)
+_TIME_UNITS = (
+    r"(?:seconds?|secs?|min(?:ute)?s?|hours?|hrs?|days?|weeks?|wks?|months?|years?|yrs?)\b"
+)
+_DURATION = lazy_regex(rf"\d[\d.,]*\s?{_TIME_UNITS}", re.IGNORECASE)
 _NOT_COUNTED = lazy_regex(
     r"(?<!\w)v?\d+(?:\.\d+){2,}|[€$£¥]\s?\d[\d.,]*k?|\d[\d.,]*\s?(?:%|percent\b|°|[€$£¥]"
     r"|(?:bytes?|[kmg]b|k?g|mg|[kcm]m|m|ml|l|litres?|volts?|amps?|watts?|k?wh?|hz|euros?|pounds?"
-    r"|dollars?|quid|[ap]\.?m)\b)|\b\d\d?[:.]\d\d\b|\b\d{4}-\d\d-\d\d\b",
+    rf"|dollars?|quid|[ap]\.?m)\b|{_TIME_UNITS})|\b\d\d?[:.]\d\d\b|\b\d{{4}}-\d\d-\d\d\b",
     re.IGNORECASE,
 )
 """Versions, money, measures and times, which count no things."""
