@@ -21,6 +21,7 @@ from memctl.search.answering.evidence_parts import (
     lacks_count,
     lacks_difference,
     lacks_measure,
+    lacks_place,
     lacks_time,
     older_versions,
     only_denies,
@@ -1153,6 +1154,24 @@ def test_a_greeting_is_no_evidence_for_who_says_it(shelf: Shelf, memory_of: Memo
 )
 def test_a_measure_counts_no_things(question: str, sentence: str, lacks: bool) -> None:
     assert lacks_count(sentence, question) is lacks
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "lacks"),
+    [
+        ("Where is Josie moving to?", "The scraps go to Josie.", True),
+        ("Where is Josie moving to?", "Josie takes the shop on East Street.", False),
+        ("where's the plum tree gone", "There's a plum tree.", True),
+        ("where's the plum tree gone", "The plum tree stands behind the shed.", False),
+        ("Where is the second copy?", "The second copy is home.", False),
+        ("Where was the meeting?", "Berlin.", False),
+        ("Where is the key?", "La clé est dans la cave.", False),
+        ("Who has the key?", "Josie has the key.", False),
+        ("Who owns the shop where Ann works?", "Josie owns the shop.", False),
+    ],
+)
+def test_where_it_is_is_not_told_without_a_place(question: str, sentence: str, lacks: bool) -> None:
+    assert lacks_place(sentence, question) is lacks
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ from memctl.search.answering.evidence_parts import (
     lacks_count,
     lacks_difference,
     lacks_measure,
+    lacks_place,
     lacks_time,
     older_versions,
     only_denies,
@@ -235,6 +236,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 or lacks_difference(draft.part.text, question)
                 or lacks_measure(draft.text_with_heads, question)
                 or is_contact_without_address(draft.quoted_text, question)
+                or (draft.is_prose and lacks_place(draft.quoted_text, question))
                 or lacks_time(draft.quoted_text, draft.hit, question)
                 or _lacks_full_name(outcome.question, draft.text_with_context)
                 or (draft.is_row and lacks_attribute(draft.text_with_context, question))
@@ -422,6 +424,11 @@ class CandidateSentence(Struct, frozen=True, dict=True):
     def is_row(self) -> bool:
         """Whether it is a row of a table."""
         return is_table_row(self.part.text)
+
+    @property
+    def is_prose(self) -> bool:
+        """Whether it is neither a row nor a value of structured data."""
+        return not (self.is_row or self.part.path)
 
     @property
     def text_with_heads(self) -> str:
