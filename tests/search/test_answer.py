@@ -15,6 +15,7 @@ from memctl.schema.arrow_tables import documents_table, entities_table
 from memctl.search.answering.evidence_parts import (
     asks_for_amount,
     asks_for_earlier,
+    asks_something,
     asks_why,
     has_amount,
     has_reason,
@@ -1172,6 +1173,22 @@ def test_a_measure_counts_no_things(question: str, sentence: str, lacks: bool) -
 )
 def test_where_it_is_is_not_told_without_a_place(question: str, sentence: str, lacks: bool) -> None:
     assert lacks_place(sentence, question) is lacks
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("also is there a code for the radio", True),
+        ("ok did you get the key", True),
+        ("anyone know the code", True),
+        ("Is it four?", True),
+        ("Do the tyres before the trip", False),
+        ("Is the code 7714.", False),
+        ("Any old iron will do", False),
+    ],
+)
+def test_a_question_is_known_without_its_mark(sentence: str, expected: bool) -> None:
+    assert asks_something(sentence) is expected
 
 
 @pytest.mark.parametrize(

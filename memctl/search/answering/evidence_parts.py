@@ -210,9 +210,24 @@ def _cut_lines(text: str, start: int, end: int) -> Iterator[Span]:
 # --- forms ---------------------------------------------------------------------------------------
 
 
+_INVERTED = lazy_regex(
+    r"(?:\W*\b(?:also|and|so|but|ps|btw|hey|hi|ok|oh)\b)*\W*"
+    r"(?:(?:is|are|was|were|can|could|would|will) (?:there|you|we|i|he|she|they|it)"
+    r"|(?:do|does|did|have|has) (?:you|we|i|he|she|they)"
+    r"|(?:(?:do|does|did|have|has|is|can|could|would|will) )?any(?:one|body) (?:\w+ )?"
+    r"(?:know|got|seen|have|has|had)|any (?:idea|news))\b",
+    re.IGNORECASE,
+)
+
+
 def is_question(sentence: str) -> bool:
     """Return whether a sentence asks something."""
     return sentence.rstrip("\"'”’)*_").endswith(("?", "？", "؟"))
+
+
+def asks_something(sentence: str) -> bool:
+    """Return whether a sentence asks something, though it may end without a question mark."""
+    return is_question(sentence) or _INVERTED.match(sentence) is not None
 
 
 def is_table_row(sentence: str) -> bool:

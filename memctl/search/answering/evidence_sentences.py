@@ -28,6 +28,7 @@ from memctl.search.answering.evidence_parts import (
     Span,
     asks_for_amount,
     asks_for_earlier,
+    asks_something,
     asks_what_happened,
     asks_why,
     column_heads,
@@ -540,7 +541,8 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
     for place in quotable_parts(parts):
         part = parts[place]
         is_heading = _is_heading(part, hit)
-        if part.is_title or is_question(part.text) or (is_heading and not _has_value(part.text)):
+        is_bare_heading = is_heading and not _has_value(part.text)
+        if part.is_title or asks_something(part.text) or is_bare_heading:
             continue
         is_row = is_table_row(part.text)  # which the row before says nothing of
         heads = column_heads(parts, place) if is_row else ""
