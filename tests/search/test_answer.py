@@ -434,6 +434,8 @@ def test_what_gives_a_reason_is_known(question: str, sentence: str, expected: bo
         ("table_spec_v2", "table_spec_v10", True),
         ("quotes", "Copy of quotes", True),
         ("minutes", "minutes (final)", True),
+        ("house rules 2024 (old)", "rules of the house 2025", True),
+        ("old mill", "old mill plan", False),
         ("invoice 23", "invoice 24", False),
         ("note 1", "note 2", False),
     ],

@@ -775,6 +775,11 @@ _VERSION = lazy_regex(
     re.IGNORECASE,
 )
 """What tells the versions of a document apart in the names of their files."""
+_IS_OLD = lazy_regex(
+    r"[(\[](?:old|outdated|obsolete|superseded)[)\]]|[ _-](?:old|outdated|obsolete|superseded)$",
+    re.IGNORECASE,
+)
+"""What says in the name of a file that it is no longer in force."""
 _LONGEST_NUMBER = 3
 _WORD = lazy_regex(r"[^\W_]+")
 
@@ -782,10 +787,17 @@ _WORD = lazy_regex(r"[^\W_]+")
 def older_versions(hits: Iterable[Hit]) -> frozenset[str]:
     """Return the ids of documents of which hits have a later version, by the names of their files.
 
-    The later one has the higher number or, where none has any, is of a later day.
+    The later one has the higher number or, where none has any, is of a later day.  One whose name
+    says that it is old has one, whatever that is called.
     """
+    found = list(hits)
+    old = {
+        document
+        for hit in found
+        if (document := hit.document_id) and _IS_OLD.search(PurePath(source_name(hit.source)).stem)
+    }
     families: dict[str, dict[str, tuple[str, date, str]]] = {}
-    for hit in hits:
+    for hit in found:
         name = PurePath(source_name(hit.source)).stem
         mark = _VERSION.search(name)
         bare = f"{name[: mark.start()]} {name[mark.end() :]}" if mark else name
@@ -794,7 +806,7 @@ def older_versions(hits: Iterable[Hit]) -> frozenset[str]:
             number = (mark["number"] or "") if mark else ""
             rank = (number.zfill(_LONGEST_NUMBER), hit.created_at.date(), mark[0] if mark else "")
             families.setdefault(family, {})[hit.document_id] = rank
-    return frozenset(
+    return frozenset(old) | frozenset(
         document
         for versions in families.values()
         if any(mark for *_, mark in versions.values())
