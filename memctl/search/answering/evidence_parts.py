@@ -326,7 +326,8 @@ _ASKS_WHEN = lazy_regex(
 _ASKS_WHAT_HAPPENED = lazy_regex(
     r"\b(?:what (?:else )?(?:happened|went on|took place)"
     r"|what (?:did|was|were) (?:\w+ ){1,2}(?:do|doing|up to)"
-    r"|which things happened|anything (?:happen|going on)|what(?:['’]s| is| was) (?:on|happening)"
+    r"|which things happened|anything (?:happen|going on)"
+    r"|what(?:['’]s| is| was)(?: there)? (?:on|happening|going on)"
     r"|was (?:ist|war) (?:\S+ ){0,4}(?:passiert|geschehen|los)"
     r"|was (?:habe|hat|haben) (?:\S+ ){1,5}gemacht"
     r"|qu['’]est-ce qui s['’]est passé|qué pasó|che cosa è successo|wat is er gebeurd)\b",

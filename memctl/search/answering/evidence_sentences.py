@@ -124,7 +124,7 @@ _GENERAL_TERMS = frozenset(
     query_terms(
         "thing things happen happens happened happening event events do did doing done go going "
         "went on place take took taken up we i you they else anything everything important main "
-        "passiert geschehen los gemacht passé pasó successo gebeurd"
+        "day passiert geschehen los gemacht passé pasó successo gebeurd"
     )
 )
 """Terms that ask for whatever happened."""
