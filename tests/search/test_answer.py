@@ -1193,6 +1193,18 @@ def test_a_question_is_known_without_its_mark(sentence: str, expected: bool) -> 
     assert asks_something(sentence) is expected
 
 
+def test_a_sentence_that_gives_the_value_is_given_alone(shelf: Shelf, memory_of: MemoryOf) -> None:
+    text = (
+        "New router since Monday. The password of the guest network is heron-482. "
+        "Please don't put the kettle on the same socket."
+    )
+    shelf.put([memory_of("x", text)])
+    given = ask(shelf.searcher(), "What is the password for guests on the network?")
+    assert "heron-482" in given.text
+    assert "kettle" not in given.text
+    assert "router" not in given.text
+
+
 @pytest.mark.parametrize(
     ("question", "sentence", "denies"),
     [

@@ -438,6 +438,11 @@ _ASKS_AMOUNT = lazy_regex(
     r"\b(?! (?:do|does|did) (?:i|you|we|they|he|she) (?:like|love|enjoy|care|trust|hate|want)\b)",
     re.IGNORECASE,
 )
+_ASKS_VALUE = lazy_regex(
+    r"\b(?:prices?|costs?|fees?|rent|rates?|wages?|salary|fares?|deposit|charges?|budget|balance"
+    r"|total|amount|sum|codes?|pin|password|passphrase|number|dose|size|weight|height|width|length)\b",
+    re.IGNORECASE,
+)
 _AMOUNTS = (
     r"no|none|one(?! (?:can|could|may|might|must|should|would|has|needs|wants)\b)|half|halves"
     r"|thirds?|quarters?|(?:thir|four|fif|six|seven|eigh|nine)teen"
@@ -484,6 +489,15 @@ def asks_for_amount(question: str) -> bool:
 def has_amount(sentence: str) -> bool:
     """Return whether a sentence has a number, in digits or words, or a word for an amount."""
     return _AMOUNT.search(sentence) is not None
+
+
+def states_asked_value(sentence: str, question: str) -> bool:
+    """Return whether a question asks for a date or a number, and a sentence has one itself."""
+    if asks_when(question):
+        return has_date(sentence)
+    if not (asks_for_amount(question) or _ASKS_VALUE.search(question)):
+        return False
+    return _DIGIT.search(_DURATION.sub(" ", _ABSOLUTE_DATE.sub(" ", sentence))) is not None
 
 
 def lacks_difference(sentence: str, question: str) -> bool:

@@ -52,6 +52,7 @@ from memctl.search.answering.evidence_parts import (
     quotable_parts,
     split_parts,
     stated_values,
+    states_asked_value,
 )
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import MAX_HITS_READ, SearchOutcome
@@ -78,6 +79,8 @@ _MAX_QUOTE_LENGTH = 260
 """Characters of a quote: a sentence with its neighbours."""
 _SELF_CONTAINED_COVERAGE = 0.8
 """Share of the question from which a sentence is understood without its neighbours."""
+_VALUE_COVERAGE = 0.4
+"""The same for a sentence that gives the value asked for."""
 _PERIOD_WEIGHT, _OTHER_DAY_WEIGHT = 4.2, -4.0
 """Log odds for questions that ask what happened at some time: for a sentence of that time, and of
 another day than the one asked for."""
@@ -400,6 +403,8 @@ class CandidateSentence(Struct, frozen=True, dict=True):
     """Whether it follows a question that asks the same."""
     answers_subject_question: bool | None
     """Whether it answers a question for what a named thing is or does; None if that is unclear."""
+    states_asked_value: bool
+    """Whether it has a date or a number itself that the question asks for."""
 
     @property
     def part(self) -> Part:
@@ -408,11 +413,13 @@ class CandidateSentence(Struct, frozen=True, dict=True):
 
     @cached_property
     def quote(self) -> Span:
-        """The span to quote: with its neighbours, unless it covers most of the question."""
+        """The span to quote: with its neighbours, unless it covers most of the question.
+
+        A sentence that gives the value asked for needs to cover less of it.
+        """
         part = self.part
-        if self.own >= _SELF_CONTAINED_COVERAGE and not (
-            _is_introduction(part) or CONTINUES.match(part.text)
-        ):
+        least = _VALUE_COVERAGE if self.states_asked_value else _SELF_CONTAINED_COVERAGE
+        if self.own >= least and not (_is_introduction(part) or CONTINUES.match(part.text)):
             return part.start, part.end
         return _quote_span(self.hit, self.parts, self.place)
 
@@ -580,6 +587,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
             terms_of[place] <= said_above.union(outcome.question.terms),
             place > 0 and _asks_same(before, outcome),
             tells,
+            states_asked_value(part.text_with_path, outcome.asked.text),
         )
 
 
