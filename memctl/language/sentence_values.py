@@ -118,8 +118,9 @@ _VALUE = lazy_regex(
 _HINT_OF_NUMBER = lazy_regex(rf"\d|{'|'.join(_COUNT_WORDS)}|{'|'.join(_SCALES)}", re.IGNORECASE)
 _THOUSANDS = lazy_regex(r"\d{1,3}([.,'’ \u00a0\u202f]\d{3})+$")
 _DECIMAL = lazy_regex(r"\d+(?:[.,]\d+)?$|\d{1,3}(?:,\d{3})+\.\d+$|\d{1,3}(?:\.\d{3})+,\d+$")
-_NO_UNITS = """such other more different further new old per times
-    a an and are at by for from in is of on or the to was with"""
+_NO_UNITS = """such other more different further new old per times each apiece flat net gross extra
+    a an and are as at but by for from if in is of on or so the to was when while with
+    now then today tonight tomorrow instead again already still yet since until till before after"""
 _NO_UNIT = frozenset(_NO_UNITS.split())
 
 

@@ -37,6 +37,7 @@ def found(sentence: str) -> list[tuple[str, str]]:
         ("Five thousand million euros, five thousand million in all", []),
         ("Two grand pianos", [("quantity", "Two grand")]),
         ("Two grand for the organ", [("number", "Two grand")]),
+        ("1,280 flat since May, 1.25 now", []),
         ("May I come?", []),
         (
             "Le total est de 12 500 € ou 1 850,00 €.",

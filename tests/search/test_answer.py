@@ -15,12 +15,14 @@ from memctl.schema.arrow_tables import documents_table, entities_table
 from memctl.search.answering.evidence_parts import (
     asks_for_amount,
     asks_for_earlier,
+    asks_something,
     asks_why,
     has_amount,
     has_reason,
     lacks_count,
     lacks_difference,
     lacks_measure,
+    lacks_place,
     lacks_time,
     older_versions,
     only_denies,
@@ -365,6 +367,8 @@ def test_what_has_an_amount_is_known(question: str, sentence: str, expected: boo
         ("What does the space cost per month?", "The space costs 45 euro monthly.", False),
         ("What does the space cost in euros?", "The space costs 45 euro monthly.", False),
         ("What was the hotel per night?", "The hotel was 90 dollars nightly.", False),
+        ("Hourly rate of the plumber?", "hall: plumber; paid: 266; note: 19 hours", True),
+        ("Hourly rate of the plumber?", "The plumber takes 44 an hour.", False),
         ("How far is it in km?", "The walk is 12 kilometres.", False),
         ("What is the weight of the bell in kilos?", "It weighs what I weigh, and is 1897.", True),
         ("How high is the wall in m?", "I'm told the wall is twelve feet high.", True),
@@ -430,6 +434,8 @@ def test_what_gives_a_reason_is_known(question: str, sentence: str, expected: bo
         ("table_spec_v2", "table_spec_v10", True),
         ("quotes", "Copy of quotes", True),
         ("minutes", "minutes (final)", True),
+        ("house rules 2024 (old)", "rules of the house 2025", True),
+        ("old mill", "old mill plan", False),
         ("invoice 23", "invoice 24", False),
         ("note 1", "note 2", False),
     ],
@@ -1143,12 +1149,60 @@ def test_a_greeting_is_no_evidence_for_who_says_it(shelf: Shelf, memory_of: Memo
         ("How many units failed?", "2.2.0 is the first image over 262,140 bytes.", True),
         ("How many units failed?", "2.2.0 broke 38 nodes of 4 kg.", False),
         ("How many guests came?", "They paid £40 at 7.30 pm.", True),
+        ("How many mails were lost?", "The server was down for 47 minutes.", True),
+        ("How many minutes was it down?", "The server was down for 47 minutes.", False),
         ("How many pounds did it cost?", "It cost £40.", False),
         ("How many came?", "Nobody told me.", False),
     ],
 )
 def test_a_measure_counts_no_things(question: str, sentence: str, lacks: bool) -> None:
     assert lacks_count(sentence, question) is lacks
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "lacks"),
+    [
+        ("Where is Josie moving to?", "The scraps go to Josie.", True),
+        ("Where is Josie moving to?", "Josie takes the shop on East Street.", False),
+        ("where's the plum tree gone", "There's a plum tree.", True),
+        ("where's the plum tree gone", "The plum tree stands behind the shed.", False),
+        ("Where is the second copy?", "The second copy is home.", False),
+        ("Where was the meeting?", "Berlin.", False),
+        ("Where is the key?", "La clé est dans la cave.", False),
+        ("Who has the key?", "Josie has the key.", False),
+        ("Who owns the shop where Ann works?", "Josie owns the shop.", False),
+    ],
+)
+def test_where_it_is_is_not_told_without_a_place(question: str, sentence: str, lacks: bool) -> None:
+    assert lacks_place(sentence, question) is lacks
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("also is there a code for the radio", True),
+        ("ok did you get the key", True),
+        ("anyone know the code", True),
+        ("Is it four?", True),
+        ("Do the tyres before the trip", False),
+        ("Is the code 7714.", False),
+        ("Any old iron will do", False),
+    ],
+)
+def test_a_question_is_known_without_its_mark(sentence: str, expected: bool) -> None:
+    assert asks_something(sentence) is expected
+
+
+def test_a_sentence_that_gives_the_value_is_given_alone(shelf: Shelf, memory_of: MemoryOf) -> None:
+    text = (
+        "New router since Monday. The password of the guest network is heron-482. "
+        "Please don't put the kettle on the same socket."
+    )
+    shelf.put([memory_of("x", text)])
+    given = ask(shelf.searcher(), "What is the password for guests on the network?")
+    assert "heron-482" in given.text
+    assert "kettle" not in given.text
+    assert "router" not in given.text
 
 
 @pytest.mark.parametrize(

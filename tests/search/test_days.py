@@ -65,8 +65,16 @@ def test_a_question_about_another_day_is_not_answered(
     assert ask(shelf, "What happened on 19 March 2026?").found
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What happened on 2026-03-19?",
+        "What was going on on 19 March 2026?",
+        "19 March 2026 - what was on that day?",
+    ],
+)
 def test_what_happened_on_a_day_is_told_from_every_memory_of_it(
-    shelf: Shelf, memory_of: MemoryOf
+    shelf: Shelf, memory_of: MemoryOf, question: str
 ) -> None:
     shelf.put(
         [
@@ -75,7 +83,7 @@ def test_what_happened_on_a_day_is_told_from_every_memory_of_it(
             memory_of("other", "On 18 March 2026 the visitors came."),
         ]
     )
-    given = ask(shelf, "What happened on 2026-03-19?")
+    given = ask(shelf, question)
     assert {citation.memory_id for citation in given.citations} == {"m_alarm", "m_yeast"}
 
 

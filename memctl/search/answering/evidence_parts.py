@@ -12,9 +12,11 @@ from msgspec import Struct
 
 from memctl.language.date_mentions import date_spans
 from memctl.language.sentence_splitting import has_empty_line, split_sentences
+from memctl.language.term_analysis import query_terms
 from memctl.language.word_lists import (
     all_languages,
     any_of,
+    is_common_word,
     known_names,
     load_language,
     month_numbers,
@@ -208,9 +210,24 @@ def _cut_lines(text: str, start: int, end: int) -> Iterator[Span]:
 # --- forms ---------------------------------------------------------------------------------------
 
 
+_INVERTED = lazy_regex(
+    r"(?:\W*\b(?:also|and|so|but|ps|btw|hey|hi|ok|oh)\b)*\W*"
+    r"(?:(?:is|are|was|were|can|could|would|will) (?:there|you|we|i|he|she|they|it)"
+    r"|(?:do|does|did|have|has) (?:you|we|i|he|she|they)"
+    r"|(?:(?:do|does|did|have|has|is|can|could|would|will) )?any(?:one|body) (?:\w+ )?"
+    r"(?:know|got|seen|have|has|had)|any (?:idea|news))\b",
+    re.IGNORECASE,
+)
+
+
 def is_question(sentence: str) -> bool:
     """Return whether a sentence asks something."""
     return sentence.rstrip("\"'”’)*_").endswith(("?", "？", "؟"))
+
+
+def asks_something(sentence: str) -> bool:
+    """Return whether a sentence asks something, though it may end without a question mark."""
+    return is_question(sentence) or _INVERTED.match(sentence) is not None
 
 
 def is_table_row(sentence: str) -> bool:
@@ -309,7 +326,8 @@ _ASKS_WHEN = lazy_regex(
 _ASKS_WHAT_HAPPENED = lazy_regex(
     r"\b(?:what (?:else )?(?:happened|went on|took place)"
     r"|what (?:did|was|were) (?:\w+ ){1,2}(?:do|doing|up to)"
-    r"|which things happened|anything (?:happen|going on)|what(?:['’]s| is| was) (?:on|happening)"
+    r"|which things happened|anything (?:happen|going on)"
+    r"|what(?:['’]s| is| was)(?: there)? (?:on|happening|going on)"
     r"|was (?:ist|war) (?:\S+ ){0,4}(?:passiert|geschehen|los)"
     r"|was (?:habe|hat|haben) (?:\S+ ){1,5}gemacht"
     r"|qu['’]est-ce qui s['’]est passé|qué pasó|che cosa è successo|wat is er gebeurd)\b",
@@ -420,6 +438,11 @@ _ASKS_AMOUNT = lazy_regex(
     r"\b(?! (?:do|does|did) (?:i|you|we|they|he|she) (?:like|love|enjoy|care|trust|hate|want)\b)",
     re.IGNORECASE,
 )
+_ASKS_VALUE = lazy_regex(
+    r"\b(?:prices?|costs?|fees?|rent|rates?|wages?|salary|fares?|deposit|charges?|budget|balance"
+    r"|total|amount|sum|codes?|pin|password|passphrase|number|dose|size|weight|height|width|length)\b",
+    re.IGNORECASE,
+)
 _AMOUNTS = (
     r"no|none|one(?! (?:can|could|may|might|must|should|would|has|needs|wants)\b)|half|halves"
     r"|thirds?|quarters?|(?:thir|four|fif|six|seven|eigh|nine)teen"
@@ -468,6 +491,15 @@ def has_amount(sentence: str) -> bool:
     return _AMOUNT.search(sentence) is not None
 
 
+def states_asked_value(sentence: str, question: str) -> bool:
+    """Return whether a question asks for a date or a number, and a sentence has one itself."""
+    if asks_when(question):
+        return has_date(sentence)
+    if not (asks_for_amount(question) or _ASKS_VALUE.search(question)):
+        return False
+    return _DIGIT.search(_DURATION.sub(" ", _ABSOLUTE_DATE.sub(" ", sentence))) is not None
+
+
 def lacks_difference(sentence: str, question: str) -> bool:
     """Return whether a question asks by how much two things differ, and a sentence tells of none.
 
@@ -492,11 +524,13 @@ _ASKED_UNIT = lazy_regex(r"\bin (\w+)\W*\Z", re.IGNORECASE)
 _ASKED_RATE = lazy_regex(
     r"(?:\b(?:what|how|which|cost|price|charge|rate|pay)\b.*"
     r"(?<!\bas) per (?!(?:cent|se|the|our|my)\b)"
-    r"|\b(?:how much|what) (?:an?|each|every) )(?P<thing>(?-i:[a-z]+))\b",
+    r"|\b(?:how much|what) (?:an?|each|every) )(?P<thing>(?-i:[a-z]+))\b"
+    r"|\b(?P<rate>hourly|daily) (?:rate|price|cost|fee|charge|pay|wage|hire)\b",
     re.IGNORECASE,
 )
 _RATE = r"\b(?:per|each|apiece|every|rates?)\b|\d\s*/\s*[a-z]"
 _ADVERBS = {"day": "daily", "year": "yearly|annual(?:ly)?"}
+_RATE_OF = {"hourly": "hour", "daily": "day"}
 
 
 def _asked_unit(question: str) -> str:
@@ -514,7 +548,7 @@ def _asked_measure(question: str) -> re.Pattern[str] | None:
         value = rf"\d\s*-?{unit}\b|\b(?:{_UNITS[unit]})\b"
         value += f"|{_SIGNS[unit]}" if unit in _SIGNS else ""
     elif asked := _ASKED_RATE.search(question):
-        thing = asked["thing"].lower()
+        thing = _RATE_OF[asked["rate"].lower()] if asked["rate"] else asked["thing"].lower()
         value = rf"{_RATE}|\ban? {thing}\b|\b(?:{_ADVERBS.get(thing, f'{thing}ly')})\b"
     else:
         return None
@@ -555,10 +589,14 @@ def lacks_attribute(row: str, question: str) -> bool:
 
 
 _COUNTED = lazy_regex(r"\bhow many (?!times\b|percent)([^\W\d_]+)", re.IGNORECASE)
+_TIME_UNITS = (
+    r"(?:seconds?|secs?|min(?:ute)?s?|hours?|hrs?|days?|weeks?|wks?|months?|years?|yrs?)\b"
+)
+_DURATION = lazy_regex(rf"\d[\d.,]*\s?{_TIME_UNITS}", re.IGNORECASE)
 _NOT_COUNTED = lazy_regex(
     r"(?<!\w)v?\d+(?:\.\d+){2,}|[€$£¥]\s?\d[\d.,]*k?|\d[\d.,]*\s?(?:%|percent\b|°|[€$£¥]"
     r"|(?:bytes?|[kmg]b|k?g|mg|[kcm]m|m|ml|l|litres?|volts?|amps?|watts?|k?wh?|hz|euros?|pounds?"
-    r"|dollars?|quid|[ap]\.?m)\b)|\b\d\d?[:.]\d\d\b|\b\d{4}-\d\d-\d\d\b",
+    rf"|dollars?|quid|[ap]\.?m)\b|{_TIME_UNITS})|\b\d\d?[:.]\d\d\b|\b\d{{4}}-\d\d-\d\d\b",
     re.IGNORECASE,
 )
 """Versions, money, measures and times, which count no things."""
@@ -614,6 +652,39 @@ def is_contact_without_address(text: str, question: str) -> bool:
         and _ASKS_WHERE_SOMEBODY_LIVES.search(question) is not None
         and "Address of " not in text
     )
+
+
+_ASKS_WHERE = lazy_regex(
+    r"(?:^\W*|[,:;-]\s*|\b(?:and|so|or|from|to)\s+)where(?:['’]?s)?\b", re.IGNORECASE
+)
+_PLACE = lazy_regex(
+    r"\b(?:in|at|on|into|onto|to|from|near|under|behind|besides?|between|inside|outside|above|below"
+    r"|over|by|with|next to|across|along|around|off|past|opposite|through|via|towards?|within"
+    r"|against|auf|beim?|im|am|nach|unter|neben|hinter|zu[mr]?|dans|chez|sur|sous|à|aux?|en|nel\w*)"
+    r"\s+((?:the |an? |my |our |his |her |their |its )?[\w'’-]+)"
+    r"|\b(location|address|venue|home|here|upstairs|downstairs|abroad|away|outside|inside|nearby"
+    r"|online|nowhere|everywhere|indoors|outdoors)\b"
+    r"|\b((?-i:[A-Z])[\w'’-]+|\w*\d\w*)",
+    re.IGNORECASE,
+)
+"""What may say where something is: a word for a place, a name, or a number as of a house."""
+
+
+def lacks_place(text: str, question: str) -> bool:
+    """Return whether a question in English asks where something is, and a text names no place.
+
+    What the question itself names is none: "Where is Josie moving to?" is not answered by "scraps
+    to Josie".
+    """
+    if _ASKS_WHERE.search(question) is None:
+        return False
+    asked = frozenset(query_terms(question, ("en",)))
+    for found in _PLACE.finditer(text):
+        after, adverb, name = found.groups()
+        place = after or (name if name and not is_common_word(name) else "")
+        if adverb or not asked.issuperset(query_terms(place, ("en",))):
+            return False
+    return True
 
 
 _ASKS_WHEN_IT_WAS = lazy_regex(
@@ -719,6 +790,11 @@ _VERSION = lazy_regex(
     re.IGNORECASE,
 )
 """What tells the versions of a document apart in the names of their files."""
+_IS_OLD = lazy_regex(
+    r"[(\[](?:old|outdated|obsolete|superseded)[)\]]|[ _-](?:old|outdated|obsolete|superseded)$",
+    re.IGNORECASE,
+)
+"""What says in the name of a file that it is no longer in force."""
 _LONGEST_NUMBER = 3
 _WORD = lazy_regex(r"[^\W_]+")
 
@@ -726,10 +802,17 @@ _WORD = lazy_regex(r"[^\W_]+")
 def older_versions(hits: Iterable[Hit]) -> frozenset[str]:
     """Return the ids of documents of which hits have a later version, by the names of their files.
 
-    The later one has the higher number or, where none has any, is of a later day.
+    The later one has the higher number or, where none has any, is of a later day.  One whose name
+    says that it is old has one, whatever that is called.
     """
+    found = list(hits)
+    old = {
+        document
+        for hit in found
+        if (document := hit.document_id) and _IS_OLD.search(PurePath(source_name(hit.source)).stem)
+    }
     families: dict[str, dict[str, tuple[str, date, str]]] = {}
-    for hit in hits:
+    for hit in found:
         name = PurePath(source_name(hit.source)).stem
         mark = _VERSION.search(name)
         bare = f"{name[: mark.start()]} {name[mark.end() :]}" if mark else name
@@ -738,7 +821,7 @@ def older_versions(hits: Iterable[Hit]) -> frozenset[str]:
             number = (mark["number"] or "") if mark else ""
             rank = (number.zfill(_LONGEST_NUMBER), hit.created_at.date(), mark[0] if mark else "")
             families.setdefault(family, {})[hit.document_id] = rank
-    return frozenset(
+    return frozenset(old) | frozenset(
         document
         for versions in families.values()
         if any(mark for *_, mark in versions.values())

@@ -28,6 +28,7 @@ from memctl.search.answering.evidence_parts import (
     Span,
     asks_for_amount,
     asks_for_earlier,
+    asks_something,
     asks_what_happened,
     asks_why,
     column_heads,
@@ -44,12 +45,14 @@ from memctl.search.answering.evidence_parts import (
     lacks_count,
     lacks_difference,
     lacks_measure,
+    lacks_place,
     lacks_time,
     older_versions,
     only_denies,
     quotable_parts,
     split_parts,
     stated_values,
+    states_asked_value,
 )
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import MAX_HITS_READ, SearchOutcome
@@ -76,6 +79,8 @@ _MAX_QUOTE_LENGTH = 260
 """Characters of a quote: a sentence with its neighbours."""
 _SELF_CONTAINED_COVERAGE = 0.8
 """Share of the question from which a sentence is understood without its neighbours."""
+_VALUE_COVERAGE = 0.4
+"""The same for a sentence that gives the value asked for."""
 _PERIOD_WEIGHT, _OTHER_DAY_WEIGHT = 4.2, -4.0
 """Log odds for questions that ask what happened at some time: for a sentence of that time, and of
 another day than the one asked for."""
@@ -122,7 +127,7 @@ _GENERAL_TERMS = frozenset(
     query_terms(
         "thing things happen happens happened happening event events do did doing done go going "
         "went on place take took taken up we i you they else anything everything important main "
-        "passiert geschehen los gemacht passé pasó successo gebeurd"
+        "day passiert geschehen los gemacht passé pasó successo gebeurd"
     )
 )
 """Terms that ask for whatever happened."""
@@ -235,6 +240,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 or lacks_difference(draft.part.text, question)
                 or lacks_measure(draft.text_with_heads, question)
                 or is_contact_without_address(draft.quoted_text, question)
+                or (draft.is_prose and lacks_place(draft.quoted_text, question))
                 or lacks_time(draft.quoted_text, draft.hit, question)
                 or _lacks_full_name(outcome.question, draft.text_with_context)
                 or (draft.is_row and lacks_attribute(draft.text_with_context, question))
@@ -397,6 +403,8 @@ class CandidateSentence(Struct, frozen=True, dict=True):
     """Whether it follows a question that asks the same."""
     answers_subject_question: bool | None
     """Whether it answers a question for what a named thing is or does; None if that is unclear."""
+    states_asked_value: bool
+    """Whether it has a date or a number itself that the question asks for."""
 
     @property
     def part(self) -> Part:
@@ -405,11 +413,13 @@ class CandidateSentence(Struct, frozen=True, dict=True):
 
     @cached_property
     def quote(self) -> Span:
-        """The span to quote: with its neighbours, unless it covers most of the question."""
+        """The span to quote: with its neighbours, unless it covers most of the question.
+
+        A sentence that gives the value asked for needs to cover less of it.
+        """
         part = self.part
-        if self.own >= _SELF_CONTAINED_COVERAGE and not (
-            _is_introduction(part) or CONTINUES.match(part.text)
-        ):
+        least = _VALUE_COVERAGE if self.states_asked_value else _SELF_CONTAINED_COVERAGE
+        if self.own >= least and not (_is_introduction(part) or CONTINUES.match(part.text)):
             return part.start, part.end
         return _quote_span(self.hit, self.parts, self.place)
 
@@ -422,6 +432,11 @@ class CandidateSentence(Struct, frozen=True, dict=True):
     def is_row(self) -> bool:
         """Whether it is a row of a table."""
         return is_table_row(self.part.text)
+
+    @property
+    def is_prose(self) -> bool:
+        """Whether it is neither a row nor a value of structured data."""
+        return not (self.is_row or self.part.path)
 
     @property
     def text_with_heads(self) -> str:
@@ -533,7 +548,8 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
     for place in quotable_parts(parts):
         part = parts[place]
         is_heading = _is_heading(part, hit)
-        if part.is_title or is_question(part.text) or (is_heading and not _has_value(part.text)):
+        is_bare_heading = is_heading and not _has_value(part.text)
+        if part.is_title or asks_something(part.text) or is_bare_heading:
             continue
         is_row = is_table_row(part.text)  # which the row before says nothing of
         heads = column_heads(parts, place) if is_row else ""
@@ -571,6 +587,7 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
             terms_of[place] <= said_above.union(outcome.question.terms),
             place > 0 and _asks_same(before, outcome),
             tells,
+            states_asked_value(part.text_with_path, outcome.asked.text),
         )
 
 
