@@ -28,6 +28,7 @@ from memctl.consolidation.statements import (
     relatedness,
     slots_of,
 )
+from memctl.language.date_mentions import date_spans
 from memctl.language.sentence_values import CHANGE_WORDS, Value
 from memctl.language.table_amounts import Cells, amount_column, is_number
 from memctl.language.term_analysis import terms
@@ -412,7 +413,14 @@ def _is_listed(first: Statement, second: Statement) -> bool:
     if len(first.stems & second.stems) < _MIN_SHARED_WORDS * len(first.stems | second.stems):
         return False
     both = [first.cells, second.cells]
+    names = [name for name, value in first.cells.items() if second.cells.get(name) == value]
+    if not any(_is_name_in_table(first.cells[name]) for name in names):
+        return False
     return not (amount_column(both) or all(map(_is_of_readings, both)))
+
+
+def _is_name_in_table(cell: str) -> bool:
+    return not (is_number(cell) or date_spans(cell))
 
 
 def _is_of_readings(cells: Cells) -> bool:

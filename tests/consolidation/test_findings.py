@@ -324,6 +324,93 @@ def test_a_new_list_of_prices_is_compared_with_one_that_was_looked_at(
     assert [each.kind for each in base.consolidator().run().insights] == ["change"]
 
 
+def drawn_list(note: Note, day: str, source: str, *rows: str, names: str = "who | dose") -> Memory:
+    """A table that is drawn with bars below a heading, as in a note."""
+    rule = "|".join("---" for _ in names.split("|"))
+    text = "\n".join(["# What she takes", "", *(f"| {row} |" for row in (names, rule, *rows))])
+    return replace(note(text, day, source), row=1, title="What she takes", doc_type="markdown")
+
+
+def test_a_row_of_a_drawn_table_is_compared_with_that_of_a_newer_one(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    rows = ["apixaban | 5 mg", "ramipril | 2.5 mg", "statin | **40 mg**"]
+    found = insights_of(
+        drawn_list(note, "2026-01-04", "tablets Jan 2026.md", *rows),
+        drawn_list(note, "2026-03-12", "tablets March 2026.md", "apixaban | 2.5 mg", *rows[1:]),
+    )
+    assert found["change"].startswith(
+        "“apixaban”: went from 5 mg to 2.5 mg (4 January → 12 March 2026). "
+    )
+
+
+def test_two_versions_of_a_drawn_table_tell_what_is_new_where_they_have_other_columns(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    rows = (
+        "apixaban | {} mg | clots of the blood",
+        "statin | 40 mg | too much fat in the arteries",
+    )
+    new = ("apixaban | 2.5 mg | halved, she is over eighty", "statin | 40 mg | as it was before")
+    found = insights_of(
+        drawn_list(
+            note, "2026-01-04", "tablets.md", *(row.format(5) for row in rows),
+            names="who | dose | what for",
+        ),
+        drawn_list(
+            note, "2026-03-12", "tablets v2.md", *new, "losartan | 25 mg | instead",
+            names="who | dose | is it new?",
+        ),
+    )  # fmt: skip
+    assert found["change"].startswith(
+        "1 of 2 entries that both have differ between tablets.md and tablets v2.md: "
+        "apixaban 5 mg → 2.5 mg; new: losartan. "
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "before", "after"),
+    [
+        ("who | taken with", "apixaban | water and bread", "apixaban | milk"),
+        ("day | dose", "4 Jan | 5 mg", "4 Jan | 2.5 mg"),
+        ("what | amount", "apixaban | 12.50", "apixaban | 19.20"),
+        ("who | dose", "apixaban | 5 mg | more", "apixaban | 2.5 mg"),
+    ],
+)
+def test_what_is_no_value_of_a_row_of_a_drawn_table_has_not_changed(
+    insights_of: Callable[..., dict[str, str]], note: Note, names: str, before: str, after: str
+) -> None:
+    found = insights_of(
+        drawn_list(note, "2026-01-04", "tablets Jan.md", before, "tea | 1", "tin | 1", names=names),
+        drawn_list(note, "2026-03-12", "tablets Mar.md", after, "tea | 1", "tin | 1", names=names),
+    )
+    assert "change" not in found
+
+
+@pytest.mark.parametrize(
+    ("said", "is_new"),
+    [
+        ("They have halved the ramipril, so it's 1.25 now.", True),
+        ("They have halved the apixaban and the ramipril, so it's 1.25 now.", False),
+        ("If it gets worse the ramipril goes down, then it is 1.25 instead.", False),
+        ("The ramipril has changed its box, 30 tablets in each now.", False),
+    ],
+)
+def test_a_newer_note_on_a_row_of_a_list_says_that_its_value_has_changed(
+    insights_of: Callable[..., dict[str, str]], note: Note, said: str, is_new: bool
+) -> None:
+    rows = ["apixaban | 5 mg", "ramipril | 2.5 mg", "statin | 40 mg"]
+    found = insights_of(
+        drawn_list(note, "2026-01-04", "tablets.md", *rows), note(said, "2026-04-20", "monday.md")
+    )
+    assert ("change" in found) is is_new
+    if is_new:
+        assert found["change"].startswith(
+            "“ramipril, dose”: went from 2.5 mg to 1.25 (4 January → 20 April 2026); "
+            "the list in tablets.md has the old value. "
+        )
+
+
 def test_lists_of_two_shops_are_no_change(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
