@@ -12,9 +12,9 @@ from itertools import combinations
 from msgspec import Struct
 
 from memctl.consolidation import insight_wording
-from memctl.consolidation.changes import CONDITION, stated_pairs, weak_words
 from memctl.consolidation.insight_findings import Finding, part_around, phrase
 from memctl.consolidation.statements import Statement, StemWeights, at_noon, newest_day, relatedness
+from memctl.consolidation.value_pairs import CONDITION, stated_pairs, weak_words
 from memctl.language.date_mentions import DateSpan, date_spans
 from memctl.language.term_analysis import terms
 

@@ -10,9 +10,9 @@ from datetime import date, timedelta
 from msgspec import Struct
 
 from memctl.consolidation import insight_wording
-from memctl.consolidation.changes import CONDITION
 from memctl.consolidation.insight_findings import Finding
 from memctl.consolidation.statements import OF_PROSE, Slot, Statement, StemWeights, slots_of
+from memctl.consolidation.value_pairs import CONDITION
 from memctl.formatting import format_count
 from memctl.language.date_mentions import date_spans
 from memctl.language.sentence_values import CHANGE_WORDS, values

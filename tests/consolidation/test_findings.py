@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from memctl.consolidation import changes, insight_plan
-from memctl.consolidation.changes import differing_pairs
+from memctl.consolidation import changes, insight_plan, value_pairs
 from memctl.consolidation.insight_drafts import Draft
 from memctl.consolidation.known_insights import KnownInsight
 from memctl.consolidation.statements import StemWeights, slots_of, statements
+from memctl.consolidation.value_pairs import differing_pairs
 from memctl.records import Memory
 
 Note = Callable[..., Memory]
@@ -858,14 +858,14 @@ def test_the_days_of_a_long_chat_are_read_once_each(
     note: Note, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[object] = []
-    day_of = changes._day_of
-    monkeypatch.setattr(changes, "_day_of", lambda *given: read.append(given) or day_of(*given))
+    day_of = value_pairs._day_of
+    monkeypatch.setattr(value_pairs, "_day_of", lambda *given: read.append(given) or day_of(*given))
     turns = [
         (f"2026-0{month}-{day:02}", f"Delivery {day} was moved to {day} October 2026.")
         for month in range(1, 7)
         for day in range(1, 28)
     ]
-    list(changes.rescheduled_pairs(statements(chat(note, *turns))))
+    list(value_pairs.rescheduled_pairs(statements(chat(note, *turns))))
     assert len(read) <= 4 * len(turns)
 
 
