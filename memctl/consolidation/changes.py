@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -35,6 +36,11 @@ from memctl.consolidation.value_pairs import (
 from memctl.language.sentence_values import CHANGE_WORDS
 from memctl.language.term_analysis import terms
 from memctl.language.word_lists import (
+    ENGLISH_MONTHS,
+    ENGLISH_WEEKDAYS,
+    VERBS,
+    known_names,
+    stop_words,
     words_of_all,
 )
 from memctl.search.answering.extractive_answer import CHANGE_PHRASE
@@ -398,4 +404,195 @@ def _succession_finding(series: Sequence[_Held]) -> Finding:
         about=" ".join(["post", *sorted(last.post)]),
         strength=_SUCCESSION_STRENGTH,
         values=tuple(holder.name for _, holder in series),
+    )
+
+
+# --- values in words -----------------------------------------------------------------------------
+
+_SETTLED_STRENGTH = 0.8
+_LONGEST_SETTLED = 160
+"""Characters of a sentence that says plainly what something has."""
+_WEEKDAY = rf"(?:{'|'.join(ENGLISH_WEEKDAYS)})"
+_HABIT = re.compile(
+    rf"\b(?:(?:every|each) {_WEEKDAY}s?|{_WEEKDAY}s|"
+    rf"(?:day|night|evening|morning) (?:is|to|on|now)(?: on| now)? {_WEEKDAY})\b",
+    re.IGNORECASE,
+)
+"""A day on which something is always: "Mondays", "every Monday", "bin day is Monday"."""
+_NO_LONGER = re.compile(
+    r"\b(?:instead of|rather than|in place of|no longer|not)(?: (?-i:[a-z]+)){0,2}? "
+    r"(?:(?:on|at|in|with|from|through|via|over|the|every) )*$",
+    re.IGNORECASE,
+)
+"""Stands before what something does not have any more."""
+_PARTY = re.compile(
+    r"\b(?:with|at|from|through|via|over|on|to|it['’]s|instead of|rather than|not|no longer) "
+    r"(?P<name>[A-ZÀ-ÖØ-Þ][\w'’.-]*\w(?: (?:& |and )?[A-ZÀ-ÖØ-Þ][\w'’-]*\w){0,2})"
+)
+_RUNS = re.compile(
+    r"\b(?:is|are|we['’]re|it['’]s|buys?|gets?|orders?|comes?|runs?|goes|go|insured|hosted|"
+    r"supplied|printed|moved|switched|changed|gone)\b",
+    re.IGNORECASE,
+)
+"""A verb of a sentence that says by whom or on what something is done."""
+_PLACED = re.compile(
+    r"\b(?P<verb>meets?|rehearses?|trains?|(?:is|are) (?:held|kept|stored|parked)|takes? place)"
+    r"(?: now)? (?:in|at) (?:the|our) (?P<name>[a-z]+(?: [a-z]+){0,2}?)"
+    r"(?=(?: now| instead| from)\b|[.,;]|$)",
+    re.IGNORECASE,
+)
+_SETTLED_ANEW = re.compile(
+    r"\b(?:now|from now on|nowadays|these days|instead of|rather than|no longer|not|any ?more|"
+    r"(?:moved|switched|changed|gone|swapped) )\b",
+    re.IGNORECASE,
+)
+_UNSETTLED = re.compile(
+    r"\b(?:if|unless|whether|could|would|might|should|can|may|maybe|perhaps|probably|wants?|hopes?|"
+    r"thinks?|was|were|used to|until|till|(?:next|this) (?:week|month|time|year|term)|except|"
+    r"sometimes)\b|\?",
+    re.IGNORECASE,
+)
+"""In a sentence that doesn't say plainly how something is from now on."""
+_FIRST_PERSON = re.compile(r"\b(?:I|we|my|our|us|me)\b", re.IGNORECASE)
+
+
+class _Settled(Struct, frozen=True):
+    """What a sentence says plainly that something has: its weekday, its firm, its place."""
+
+    statement: Statement
+    attribute: str
+    value: str
+    former: str
+    """What it had before, if the sentence says so."""
+    subject: frozenset[str]
+    is_new: bool
+
+    def without_value(self) -> Statement:
+        """Return the statement without the words of its value, which may be names."""
+        return replace(self.statement, stems=self.statement.stems - frozenset(terms(self.value)))
+
+    def replaces(self, other: _Settled) -> bool:
+        """Return whether both are on the same thing, and this one says that it is new.
+
+        It is named with no other words than before, unless this one says what it had before.
+        """
+        if not (self.is_new and self.subject & other.subject):
+            return False
+        if self.attribute != other.attribute or _is_one_name(self.value, other.value):
+            return False
+        names_other = bool(self.former) and _is_one_name(self.former, other.value)
+        if self.former and not names_other:
+            return False
+        return names_other or self.subject <= other.subject
+
+
+def _is_one_name(one: str, other: str) -> bool:
+    return not frozenset(terms(one)).isdisjoint(terms(other))
+
+
+def find_resettled(found: Sequence[Statement], weights: StemWeights) -> list[Finding]:
+    """Return the weekdays, firms and places of things that a later sentence says are others now.
+
+    Of a thing that has several of one kind it isn't known which is meant.
+    """
+    settled: dict[tuple[str, str], list[_Settled]] = defaultdict(list)
+    for each in found:
+        if each.is_dated and not (each.is_row or each.topic) and len(each.text) <= _LONGEST_SETTLED:
+            for said in _settled(each):
+                settled[each.memory.namespace, said.attribute].append(said)
+    findings = []
+    for of_kind in settled.values():
+        for later in filter(lambda each: each.is_new, of_kind):
+            before = [
+                each
+                for each in of_kind
+                if each.statement.precedes(later.statement)
+                and later.replaces(each)
+                and _are_of_one_speaker(each.statement, later.statement)
+                and not weights.are_of_two_things(each.without_value(), later.without_value())
+            ]
+            after = [each for each in of_kind if later.statement.precedes(each.statement)]
+            if len({each.subject for each in before}) != 1:
+                continue
+            last = max(before, key=lambda each: each.statement.day)
+            if not any(_is_one_name(last.value, each.value) for each in after):
+                findings.append(_resettled_finding(last, later))
+    return findings
+
+
+def _are_of_one_speaker(one: Statement, other: Statement) -> bool:
+    """Return whether "our insurance" is that of the same people in two statements."""
+    if not (_FIRST_PERSON.search(one.text) or _FIRST_PERSON.search(other.text)):
+        return True
+    return one.speaker == other.speaker
+
+
+def _settled(statement: Statement) -> Iterator[_Settled]:
+    text = statement.text
+    if _UNSETTLED.search(text):
+        return
+    is_new = _SETTLED_ANEW.search(text) is not None
+    days = [
+        (found.span(), found.group().split()[-1].removesuffix("s"))
+        for found in _HABIT.finditer(text)
+    ]
+    parties = [
+        (found.span("name"), found["name"])
+        for found in _PARTY.finditer(text)
+        if ("&" in found["name"] or found["name"].split()[0] not in known_names().given)
+        and not found["name"].startswith((*ENGLISH_WEEKDAYS, *ENGLISH_MONTHS))
+    ]
+    places = [(found.span("name"), found["name"]) for found in _PLACED.finditer(text)]
+    verb = _PLACED.search(text)
+    yield from _settled_as("day", statement, days, is_new)
+    if _RUNS.search(text):
+        yield from _settled_as("party", statement, parties, is_new)
+    if verb is not None:
+        yield from _settled_as(f"place {verb['verb'].split()[-1][:4]}", statement, places, is_new)
+
+
+def _settled_as(
+    attribute: str,
+    statement: Statement,
+    named: Sequence[tuple[tuple[int, int], str]],
+    is_new: bool,
+) -> Iterator[_Settled]:
+    """Yield the only value of a kind that a sentence gives, with the former one if it has both."""
+    text = statement.text
+    old = [
+        (span, name)
+        for span, name in named
+        if _NO_LONGER.search(text, 0, span[0])
+        or (text[: span[0]].endswith("from ") and text[span[1] :].startswith(" to "))
+    ]
+    new = [item for item in named if item not in old]
+    if len({name for _, name in new}) != 1 or len(old) > 1:
+        return
+    names = frozenset(stem for _, name in named for stem in terms(name))
+    weak = stop_words(statement.language or "en") | VERBS
+    subject = frozenset(
+        stem
+        for word, own in statement.words
+        if word.lower() not in weak and not CHANGE_WORDS.fullmatch(word)
+        for stem in own
+    )
+    subject -= names | calendar_stems()
+    if subject:
+        former = old[0][1] if old else ""
+        yield _Settled(statement, attribute, new[0][1], former, subject, is_new or bool(former))
+
+
+def _resettled_finding(earlier: _Settled, later: _Settled) -> Finding:
+    shared = earlier.subject & later.subject
+    words = [word for word, own in earlier.statement.words if own & shared]
+    title = insight_wording.capitalise(" ".join(dict.fromkeys(words)))
+    when = insight_wording.day_after_day([earlier.statement.day, later.statement.day])
+    return Finding(
+        kind="change",
+        title=title,
+        headline=f"“{title}”: {CHANGE_PHRASE} {earlier.value} to {later.value} ({when}).",
+        evidence=(earlier.statement, later.statement),
+        about=" ".join([later.attribute, *sorted(shared)]),
+        strength=_SETTLED_STRENGTH,
+        values=(earlier.value, later.value),
     )

@@ -733,6 +733,65 @@ def test_posts_of_one_name_are_told_apart_by_what_their_titles_are_about(
     assert bool(words) == bool(said)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("The bins go out on Mondays.", "Bins are Tuesdays now.", "“Bins”: went from Monday to T"),
+        (
+            "Bin day is Monday.",
+            "They have changed the bin day to Tuesday.",
+            "“Bin”: went from Monday to Tuesday (",
+        ),
+        (
+            "The house insurance is with Larkfield.",
+            "The house insurance is with Aviva now.",
+            "“House insurance”: went from Larkfield to Aviva (",
+        ),
+        (
+            "We buy our flour from Miller & Sons.",
+            "We get our flour from Hargreave instead of Miller & Sons.",
+            "“Flour”: went from Miller & Sons to Hargreave (",
+        ),
+        (
+            "The jobs all run over RabbitMQ.",
+            "We switched the jobs from RabbitMQ to NATS last week.",
+            "“Jobs”: went from RabbitMQ to NATS (",
+        ),
+        (
+            "The tools are kept in the shed.",
+            "The tools are kept in the cellar now.",
+            "“Tools kept”: went from shed to cellar (",
+        ),
+        ("The bins go out on Mondays.", "The nurse comes on Tuesdays now.", ""),
+        ("Swimming is on Mondays.", "Swimming for the little ones is on Fridays now.", ""),
+        ("The house insurance is with Larkfield.", "The car insurance is with Aviva now.", ""),
+        ("The jobs run over RabbitMQ.", "We could switch the jobs from RabbitMQ to NATS.", ""),
+        ("The tools are kept in the shed.", "The tools are in a bad state now.", ""),
+        ("The nurse comes every Wednesday.", "The nurse is off on Friday this week now.", ""),
+    ],
+)
+def test_a_weekday_a_firm_or_a_place_that_is_another_one_now_has_changed(
+    insights_of: Callable[..., dict[str, str]], note: Note, before: str, after: str, said: str
+) -> None:
+    notes = (fact(note, before, "2025-01-15", "a.md"), fact(note, after, "2025-05-02", "b.md"))
+    found = insights_of(*notes).get("change", "")
+    assert bool(found) == bool(said)
+    assert found.startswith(said)
+
+
+def test_it_is_not_known_which_of_two_firms_a_later_one_replaces(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    texts = (
+        "The house insurance is with Larkfield.",
+        "The car insurance is with Parrot Mutual.",
+        "The insurance is with Aviva now.",
+    )
+    days = ("2025-01-15", "2025-01-16", "2025-05-02")
+    notes = [fact(note, text, day, f"{day}.md") for text, day in zip(texts, days, strict=True)]
+    assert "change" not in insights_of(*notes)
+
+
 def test_what_one_sentence_says_by_itself_is_no_insight(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
