@@ -176,8 +176,8 @@ def _change_finding(
     if len(mentions) < 2 or _fluctuates(mentions):
         return None
     shared = best.difference.head or best.shared_stems
-    about = _title(best, shared, weights)
     texts = [each.slot.value.text for each in mentions]
+    about = _without_values(_title(best, shared, weights), texts, best.later.language)
     if is_ordered:
         days = sorted({each.statement.day for each in mentions if not each.is_former})
         dated = [each for each in mentions if each.statement.is_dated]
@@ -202,6 +202,15 @@ def _change_finding(
     )
 
 
+_LINKING = (
+    "goes going gone went costs cost comes stands stood rises rose rising raised drops dropped "
+    "dropping falls fell moves moved moving set setting paid pays charged charges reported reports "
+    "about around roughly nearly almost only just still up down steht kostet beträgt liegt coûte "
+    "est cuesta costa"
+)
+"""What may stand between the name of a thing and its value."""
+
+
 def _title(pair: Pair, shared: frozenset[str], weights: StemWeights) -> str:
     """Return what a change is of, in words of one of its sentences; no greeting or speaker."""
     ends = (pair.later, pair.earlier)
@@ -216,6 +225,31 @@ def _title(pair: Pair, shared: frozenset[str], weights: StemWeights) -> str:
     if named := shared - weak - speakers:
         return phrase(ends, named, weights)
     return part_around(pair.earlier.text, pair.difference.earlier.value.text).rstrip(".")
+
+
+def _without_values(title: str, values: Sequence[str], language: str) -> str:
+    """Return what a title says before a value, without the verb and small words beside that.
+
+    "The rent goes up to 71" is called "rent": the sentence that goes on tells the values.
+    """
+    places = [
+        found.start()
+        for value in values
+        if (found := re.search(rf"(?<!\w){re.escape(value)}(?!\w)", title))
+    ]
+    small = stop_words(language or "en")
+    words = title[: min(places, default=len(title))].split()
+    while words and _says_nothing_last(words[-1], small):
+        words.pop()
+    while words and words[0].lower() in small:
+        words.pop(0)
+    return " ".join(words).strip(" ,;:–—-") or title
+
+
+def _says_nothing_last(word: str, small: frozenset[str]) -> bool:
+    bare = re.sub(r"^\W+|\W+$", "", word).lower()
+    is_small = not bare or bare in small | VERBS or bare in _LINKING.split()
+    return is_small or bool(CHANGE_WORDS.fullmatch(bare)) or calendar_stems() >= set(terms(bare))
 
 
 def _is_surely_one_thing(pair: Pair) -> bool:

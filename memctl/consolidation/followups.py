@@ -77,6 +77,10 @@ _MOST_ASKED = 100
 """Pairs of which the reading model is asked."""
 _MIN_RELATIVE_NEARNESS = 0.8
 """Share of what ties a promise to what is missing that must tie what is done to it."""
+_WOULD_HAVE = re.compile(
+    r"\b(?:would|could|should|might)(?:n['’]t| not)? have\b|\b(?:hätten?|wären?)\b", re.IGNORECASE
+)
+"""Says of a day that it is not the one any more."""
 _CLAUSE_END = re.compile(r"[.;](?=\s)")
 _MOST_BEFORE = 60
 """Characters between a word such as "by" and the day."""
@@ -213,6 +217,7 @@ def _due(
             or not each.is_kept
             or not _DUE.search(each.text)
             or _OPEN.search(each.text)
+            or _WOULD_HAVE.search(each.text)
         ):
             continue
         span = _day_ahead(each)

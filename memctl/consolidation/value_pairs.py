@@ -435,6 +435,10 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
         for theirs in second.slots:
             if not _comparable(mine, theirs) or _are_of_own_days(first, mine, second, theirs):
                 continue
+            is_of_entry = "other" in (first.memory.doc_type, second.memory.doc_type)
+            kinds = {mine.value.kind, theirs.value.kind}
+            if kinds == {"money", "number"} and (is_of_entry or not has_cue):
+                continue
             if _is_supposed(first, mine) or _is_supposed(second, theirs):
                 continue
             if _has_value_from(first, mine) and _has_value_from(second, theirs):

@@ -810,6 +810,50 @@ def test_a_day_that_was_put_off_is_no_deadline(
     assert "deadline" not in insights_of(*notes)
 
 
+@pytest.mark.parametrize(
+    ("words", "value", "title"),
+    [
+        ("The rent is going up to 71 from October", "71", "rent"),
+        ("fee goes", "12", "fee"),
+        ("will honour their price of £760 if signed in", "£760", "honour their price"),
+        ("the harbour fee paid each month", "£12", "harbour fee"),
+        ("250 a month not 200", "250", "250 a month not 200"),
+        ("It is now", "4", "It is now"),
+    ],
+)
+def test_a_change_is_called_by_what_changed_and_not_by_the_sentence_of_its_value(
+    words: str, value: str, title: str
+) -> None:
+    assert changes._without_values(words, [value], "en") == title
+
+
+def test_a_price_is_not_compared_with_a_bare_number_unless_it_is_said_to_be_new(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    bare = fact(note, "Granny Ottilie 90 is on Friday at the hall.", "2025-06-15", "a.md")
+    won = fact(note, "Granny Ottilie won 41 euros off me at cards.", "2025-09-01", "b.md")
+    assert "change" not in insights_of(bare, won)
+
+
+def test_a_day_that_would_have_been_due_is_not_overdue(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    lapse = "Your contract as a lecturer would have run out on 30 June 2026, so it must be new."
+    later = note("The geese came back to the weir.", "2026-07-12", "b.md")
+    assert "overdue" not in insights_of(fact(note, lapse, "2026-05-02", "a.md"), later)
+
+
+def test_a_speaker_is_not_whom_she_calls_her(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    said = "Helga: She moves to Porto because of her sister Ludmila, a baker."
+    names = ("Helga", "Ludmila")
+    notes = [fact(note, said, "2024-01-05", "a.md", entities=names)]
+    notes.append(note("A letter from Helga came.", "2024-02-05", "b.md", entities=names[:1]))
+    notes.append(note("The oven of Ludmila is new.", "2024-03-05", "c.md", entities=names[1:]))
+    assert "connection" not in insights_of(*notes)
+
+
 def test_the_measures_of_a_thing_are_no_values_of_their_own() -> None:
     found = slots_of("Beam B1 is 203 x 133, not 203 x 203 mm: 4 x 2.5 m for £385, 12 bolts")
     assert [slot.value.text for slot in found] == ["£385", "12 bolts"]
@@ -900,7 +944,7 @@ def test_a_new_day_in_a_chat_moves_the_only_one_that_was_ahead(
     had = ("2025-02-10", "He has his date for the knee: Thursday 6 March, at the clinic.")
     new = ("2025-03-03", "He has a fever, so they sent him home. New date is the 27th.")
     text = insights_of(*chat(note, had, new))["change"]
-    assert text.startswith("“He has his date for the knee: Thursday 6 March")
+    assert text.startswith("“date for the knee”: went from 6 March to the 27th (")
     assert "”: went from 6 March to the 27th " in text
 
 
