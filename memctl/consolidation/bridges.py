@@ -50,6 +50,8 @@ _IS = re.compile(
 _NAME = re.compile(
     r"[A-ZÄÖÜÉÁÍÓÚÑ][\w’'-]*[\w](?:\s+(?:[Vv]an|[Dd]e|[Vv]on|der|den|[A-ZÄÖÜÉÁÍÓÚÑ][\w’'-]*\w))*"
 )
+_LABEL_END = re.compile(r"[*_]{0,2}:")
+"""After a name at which a speaker begins, who doesn't call herself "her"."""
 _SENTENCES_BEFORE = 4
 """Sentences before one in which a person was named whom it calls "her"."""
 _FORMS_OF_ADDRESS = word_set(
@@ -131,7 +133,11 @@ def _tied_names(
         stop = of.end() if of and of["whose"] else tie.end()
         after = [n for n in own if n[0] >= stop and _THEN.fullmatch(text, stop, n[0])]
         before = [n for n in own if n[1] <= begin and _IS.fullmatch(text, n[1], begin)]
-        earlier = [n[2] for n in names if n[1] < begin and n not in before]
+        earlier = [
+            n[2]
+            for n in names
+            if n[1] < begin and n not in before and not _LABEL_END.match(text, n[1])
+        ]
         first = ""
         if owner and owner["name"]:
             first = owner["name"]

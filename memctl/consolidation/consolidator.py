@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from memctl.consolidation.bridges import find_bridges
-from memctl.consolidation.changes import find_changes, find_successions
+from memctl.consolidation.changes import find_changes, find_resettled, find_successions
 from memctl.consolidation.followups import find_clashes, find_open
 from memctl.consolidation.insight_findings import Finding
 from memctl.consolidation.insight_plan import (
@@ -30,7 +30,13 @@ from memctl.consolidation.memory_pool import load_pool
 from memctl.consolidation.payments import find_payments
 from memctl.consolidation.recurrences import find_recurrences
 from memctl.consolidation.statements import StemWeights, read_statements
-from memctl.consolidation.totals import find_new_prices, find_rates, find_totals, find_years
+from memctl.consolidation.totals import (
+    find_new_prices,
+    find_outdated_entries,
+    find_rates,
+    find_totals,
+    find_years,
+)
 from memctl.records import ConsolidationReport, Progress, ProgressListener
 from memctl.rows.row_changes import mark_consolidated, supersede_memories
 from memctl.schema.table_names import CONSOLIDATION
@@ -49,7 +55,8 @@ if TYPE_CHECKING:
 Clock = Callable[[], datetime]
 
 _FINDERS = (
-    find_changes, find_successions, find_years, find_rates, find_new_prices, find_payments,
+    find_changes, find_successions, find_resettled, find_years, find_rates, find_new_prices,
+    find_outdated_entries, find_payments,
     find_open, find_clashes, find_recurrences,
 )  # fmt: skip
 _ALWAYS, _DOCUMENTS_EACH, _MOST = 3, 4, 16

@@ -12,9 +12,9 @@ from itertools import combinations
 from msgspec import Struct
 
 from memctl.consolidation import insight_wording
-from memctl.consolidation.changes import CONDITION, stated_pairs, weak_words
 from memctl.consolidation.insight_findings import Finding, part_around, phrase
 from memctl.consolidation.statements import Statement, StemWeights, at_noon, newest_day, relatedness
+from memctl.consolidation.value_pairs import CONDITION, stated_pairs, weak_words
 from memctl.language.date_mentions import DateSpan, date_spans
 from memctl.language.term_analysis import terms
 
@@ -77,6 +77,10 @@ _MOST_ASKED = 100
 """Pairs of which the reading model is asked."""
 _MIN_RELATIVE_NEARNESS = 0.8
 """Share of what ties a promise to what is missing that must tie what is done to it."""
+_WOULD_HAVE = re.compile(
+    r"\b(?:would|could|should|might)(?:n['’]t| not)? have\b|\b(?:hätten?|wären?)\b", re.IGNORECASE
+)
+"""Says of a day that it is not the one any more."""
 _CLAUSE_END = re.compile(r"[.;](?=\s)")
 _MOST_BEFORE = 60
 """Characters between a word such as "by" and the day."""
@@ -213,6 +217,7 @@ def _due(
             or not each.is_kept
             or not _DUE.search(each.text)
             or _OPEN.search(each.text)
+            or _WOULD_HAVE.search(each.text)
         ):
             continue
         span = _day_ahead(each)

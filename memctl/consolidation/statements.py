@@ -22,7 +22,14 @@ from memctl.language.date_mentions import WEEKDAYS, date_spans
 from memctl.language.identification import identify_language
 from memctl.language.sentence_splitting import has_empty_line, split_sentences
 from memctl.language.sentence_values import Value, values
-from memctl.language.table_amounts import Cells, row_cells
+from memctl.language.table_amounts import (
+    Cells,
+    drawn_cells,
+    drawn_names,
+    is_rule,
+    row_cells,
+    row_line,
+)
 from memctl.language.term_analysis import terms
 from memctl.language.word_lists import all_languages, numerals
 from memctl.literals import QUOTED, RESTATING_TYPES
@@ -49,6 +56,8 @@ _LONGEST_QUOTE = 220
 """Characters of a quote: a sentence with what stands around it in its paragraph."""
 _RECORDED = ("pdf", "office", "table", "other")
 """Documents whose day is mostly that of their properties, or lies ahead as in a calendar."""
+OF_PROSE = ("markdown", "web", "office")
+"""Documents that may have a table among their paragraphs."""
 _HEAD = 240
 """Characters at the beginning of a document in which it says its own day."""
 _BESIDE_DAY = 20
@@ -57,6 +66,7 @@ _LONG = 60
 """Of a document with more sentences only those count that were distilled into memories; of a
 conversation all do."""
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|\||```|~~~|[-=*_]{3,}\s*$)")
+_DRAWN_ROW = re.compile(r"^[^\S\n]*\|", re.MULTILINE)
 _MAIL_HEAD = re.compile(r"From: \W*(?P<sender>[^<>\n\"]+?)\W*(?:<[^>\n]*>)?\n(?:[\w-]+: .*\n)+")
 _PARTICIPANTS = re.compile(r"^(?:From|To|Cc): (.*)", re.MULTILINE)
 _SALUTATION = re.compile(r"[^\n.]{1,40},\s*$")
@@ -212,15 +222,21 @@ def _of_document(memories: Sequence[Memory]) -> Iterator[Statement]:
         return
     seen_texts: set[str] = set()
     statements: list[Statement] = []
+    names: tuple[str, ...] = ()
     for memory in passages:
         if _MAIL_HEAD.match(memory.text + "\n"):
             continue
         spans = _sentences(memory)
+        drawn, names = _drawn_rows(memory, spans, names)
         for place, (start, end) in enumerate(spans):
             at = (memory.start or 0) + start
             owner = next((m for m in facts if _covers(m, at, at + end - start)), memory)
-            quote = _quote_span(memory, spans, place)
-            statement = _statement(owner, memory, (start, end), quote, document)
+            if row := drawn.get((start, end)):
+                labelled, span = replace(memory, text=row), (0, len(row))
+                statement = _statement(owner, labelled, span, span, document)
+            else:
+                quote = _quote_span(memory, spans, place)
+                statement = _statement(owner, memory, (start, end), quote, document)
             if statement is not None and statement.text.casefold() not in seen_texts:
                 seen_texts.add(statement.text.casefold())
                 statements.append(statement)
@@ -287,6 +303,37 @@ def _sentences(memory: Memory) -> list[tuple[int, int]]:
         for start, end in spans
         if memory.text[start:end].strip() and not _QUOTED_REPLY.match(memory.text, start)
     ]
+
+
+def _drawn_rows(
+    memory: Memory, spans: Sequence[tuple[int, int]], names: tuple[str, ...]
+) -> tuple[dict[tuple[int, int], str], tuple[str, ...]]:
+    """Return the rows of a table that is drawn with bars, each as ``name: value; name: value``.
+
+    A row that has not as many cells as the table has columns is left out, and so is one whose
+    first cell is empty: it goes on with the row above.
+
+    Args:
+        memory: A passage.
+        spans: Where its lines are.
+        names: Those of the columns of the table that the passage before ends with.
+
+    Returns:
+        The rows by where they stand, and the names of the columns for the passage after it.
+    """
+    if memory.row is None or _DRAWN_ROW.search(memory.text) is None:
+        return {}, ()
+    rows: dict[tuple[int, int], str] = {}
+    lines = [(span, memory.text[slice(*span)]) for span in spans]
+    cells = [drawn_cells(line) if _DRAWN_ROW.match(line) else [] for _, line in lines]
+    for place, (span, _) in enumerate(lines):
+        if is_rule(cells[place]):
+            names = drawn_names(cells[place - 1]) if place else ()
+        elif not cells[place] or is_rule(cells[place + 1] if place + 1 < len(cells) else []):
+            names = ()  # of a table that is over
+        elif len(cells[place]) == len(names) and cells[place][0]:
+            rows[span] = row_line(zip(names, cells[place], strict=True))
+    return rows, names
 
 
 def _quote_span(memory: Memory, spans: Sequence[tuple[int, int]], place: int) -> tuple[int, int]:
@@ -436,7 +483,13 @@ def _without_columns(
     """What a row says without the names of its columns, which every row has, and its day."""
     names = frozenset(stem for name in _COLUMN.findall(row) for stem in terms(name))
     kept = tuple((word, own - names) for word, own in words if own - names)
-    return kept, tuple(slot for slot in slots if slot.value.kind not in ("date", "time"))
+    heads = [match.span() for match in _COLUMN.finditer(row)]
+    return kept, tuple(
+        slot
+        for slot in slots
+        if slot.value.kind not in ("date", "time")
+        and not any(start <= slot.value.start < end for start, end in heads)
+    )
 
 
 def _bare_numbers(text: str, found: Sequence[Value]) -> Iterator[Value]:
@@ -461,12 +514,16 @@ def _day(memory: Memory, span: tuple[int, int], head: date | None) -> tuple[date
     second is when the file was written to this disk, or read.
     """
     line = memory.text[memory.text.rfind("\n", 0, span[0]) + 1 : span[1]]
-    if memory.row is None:
+    is_row_of_text = memory.row is not None and memory.doc_type in OF_PROSE
+    if is_row_of_text:  # a day that is only spoken of in a cell is not that of the row
+        line = next(filter(_is_day, row_cells(line).values()), "")
+    elif memory.row is None:
         begins = memory.turn is None and _ENTRY.match(line)
         line = line[:_ENTRY_DATE] if begins else ""
     if day := _first_day(line) or _first_day(memory.heading):
         return day, True, False
-    if memory.turn is None and memory.row is None and memory.document_id is not None:
+    is_of_text = memory.row is None or is_row_of_text
+    if memory.turn is None and is_of_text and memory.document_id is not None:
         name = source_name(memory.source)
         if day := _first_day(name):
             return day, True, False
@@ -477,6 +534,11 @@ def _day(memory: Memory, span: tuple[int, int], head: date | None) -> tuple[date
     if memory.document_id is None or not memory.created_at.microsecond:
         return day, True, memory.doc_type in _RECORDED and not (is_said or memory.turn is not None)
     return (head, True, False) if head is not None and is_said else (day, False, False)
+
+
+def _is_day(cell: str) -> bool:
+    """Return whether a cell says a day and nothing else."""
+    return any(span.day and span.end - span.start == len(cell) for span in date_spans(cell))
 
 
 @lru_cache(maxsize=1_000)

@@ -6,15 +6,16 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from itertools import pairwise
 
 from msgspec import Struct
 
 from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_findings import Finding
-from memctl.consolidation.statements import Slot, Statement, StemWeights
+from memctl.consolidation.statements import OF_PROSE, Slot, Statement, StemWeights, slots_of
+from memctl.consolidation.value_pairs import CONDITION
 from memctl.formatting import format_count
 from memctl.language.date_mentions import date_spans
+from memctl.language.sentence_values import CHANGE_WORDS, values
 from memctl.language.table_amounts import (
     Cells,
     amount_column,
@@ -27,6 +28,8 @@ from memctl.language.table_amounts import (
     written,
 )
 from memctl.language.term_analysis import terms
+from memctl.records import source_name
+from memctl.search.answering.extractive_answer import CHANGE_PHRASE
 
 _LIMIT_WORDS = (
     r"budget|cap(?:ped)?|limit|maximum|max|at most|under|more than|not a cent|"
@@ -107,8 +110,37 @@ _NO_THING = re.compile(
 """In the name of a column of what became of a row, or is said of it."""
 _FEWEST_RATES = 2
 """Rows for each rate that somebody had, on average; with fewer they are of different things."""
-_FEWEST_ALIKE = 4
-"""Entries that two lists of prices have in common."""
+_FEWEST_ALIKE, _FEWEST_OF_LISTS = 4, 2
+"""Entries that two lists of prices have in common, and any two versions of one list."""
+_HELD = re.compile(
+    r"(?:task |project )?(?:owner|lead|responsible|(?:person )?responsible|in charge|assigne[de]|"
+    r"assigned to|contact|holder|status|state|supplier|provider|insurer|vendor|day|weekday|place|"
+    r"location|venue|room|verantwortlich\w*|zuständig\w*|status|ort|raum|tag|lieferant|"
+    r"responsable|statut|lieu|jour|fournisseur|estado|lugar|proveedor|luogo|stato|fornitore)",
+    re.IGNORECASE,
+)
+"""The name of a column of who or what has a thing now, where it is or how it stands."""
+_BEFORE_NEW = re.compile(
+    r"(?:\b(?:it|that|he|she|they)['’](?:s|re)|\b(?:is|are|costs?|now|to|at)|[→:=>]|"
+    r"\b(?:jetzt|nun|auf|kostet|à|est|es|cuesta|costa))"
+    r"\s+(?:(?:now|just|only|about|jetzt|nur)\s+)?[€£$]?$",
+    re.IGNORECASE,
+)
+"""Stands before the value that something has."""
+_LEAST_NAME = 0.5
+"""Weight of what an entry is called, where a rare word has 1: a note that has it is of it."""
+_LARGEST_STEP = 2.5
+"""Largest ratio of two values of one entry."""
+_OF_ENTRY_STRENGTH = 0.8
+_LONGEST_CELL = 40
+"""Characters of a value; a longer cell is a remark."""
+_EXTENSION = re.compile(r"\.\w{1,5}$")
+_COPY = re.compile(
+    r"^(?:copy of|kopie von|copie de|copia de|copia di)\s+|\s*\(\d+\)$|"
+    r"[\s_-]+(?:copy|kopie|final|draft|new|old|neu|alt)$",
+    re.IGNORECASE,
+)
+"""In the name of a file that is a copy or another state of one."""
 _MOST_NAMED = 4
 _OF_TABLE_STRENGTH, _OF_YEARS_STRENGTH = 1.5, 0.4
 """Strengths of new prices, which a table says, and of sums of years, which are seldom news."""
@@ -244,12 +276,17 @@ def _total_finding(total: _Sum, limit: Statement, slot: Slot, expected: float) -
 
 
 def tables(found: Sequence[Statement]) -> Iterator[list[Statement]]:
-    """Yield the rows of each table, without those that add up others."""
-    by_document: dict[str, list[Statement]] = defaultdict(list)
+    """Yield the rows of each table, without those that add up others.
+
+    The sheets of a workbook are one table; tables in a text are told apart by what is above them.
+    """
+    by_table: dict[tuple[str, ...], list[Statement]] = defaultdict(list)
     for each in found:
         if each.cells and not is_sum(each.cells):
-            by_document[each.document].append(each)
-    yield from (rows for rows in by_document.values() if len(rows) >= _FEWEST_ROWS)
+            is_of_text = each.memory.doc_type in OF_PROSE
+            place = (each.memory.heading, next(iter(each.cells))) if is_of_text else ()
+            by_table[each.document, *place].append(each)
+    yield from (rows for rows in by_table.values() if len(rows) >= _FEWEST_ROWS)
 
 
 def _sums(rows: Sequence[Statement]) -> Iterator[_Sum]:
@@ -443,28 +480,58 @@ Entries = Mapping[tuple[str, ...], Statement]
 
 
 def find_new_prices(found: Sequence[Statement], _: StemWeights) -> list[Finding]:
-    """Return what differs between two lists of the same things, such as the prices of two years."""
+    """Return what differs between two lists of the same things, such as the prices of two years.
+
+    They have the same title but for its date, year or version, or their files have the same name
+    but for it.
+    """
     alike: dict[tuple[object, ...], list[Sequence[Statement]]] = defaultdict(list)
     for rows in tables(found):
-        names = column_names([row.cells for row in rows])
-        title = _name_and_version(rows)[0]
-        alike[rows[0].memory.namespace, title, names[0], frozenset(names)].append(rows)
+        alike[rows[0].memory.namespace, _label_column(rows)].append(rows)
     findings = []
     for lists in alike.values():
-        for earlier, later in pairwise(sorted(lists, key=_age)):
-            is_other = _name_and_version(earlier) != _name_and_version(later)
-            if is_other and (finding := _prices_finding(earlier, later)):
-                findings.append(finding)
-    return findings
+        ordered = sorted(lists, key=_age)
+        for place, later in enumerate(ordered):
+            older = [each for each in ordered[:place] if _is_same_list(each, later)]
+            if older:
+                findings.append(_list_finding(older[-1], later))
+    return [finding for finding in findings if finding]
 
 
-def _name_and_version(rows: Sequence[Statement]) -> tuple[str, str]:
+def _columns(rows: Sequence[Statement]) -> frozenset[str]:
+    return frozenset(column_names([row.cells for row in rows]))
+
+
+def _label_column(rows: Sequence[Statement]) -> str:
+    return column_names([row.cells for row in rows])[0].casefold()
+
+
+def _is_same_list(one: Sequence[Statement], other: Sequence[Statement]) -> bool:
+    """Return whether two tables are versions of one list."""
+    if one is other or one[0].document == other[0].document:
+        return False
+    return any(
+        bool(mine[0]) and mine[0] == theirs[0] and mine != theirs
+        for mine, theirs in zip(_names_and_versions(one), _names_and_versions(other), strict=True)
+    )
+
+
+def _names_and_versions(rows: Sequence[Statement]) -> Sequence[tuple[str, str]]:
+    """Return the title and the name of the file of a list, each without what it says of when."""
+    memory = rows[0].memory
+    return [
+        _name_and_version(name)
+        for name in (memory.title, _EXTENSION.sub("", source_name(memory.source)))
+    ]
+
+
+def _name_and_version(title: str) -> tuple[str, str]:
     """Return the title of a list without its date, year or version, and these."""
-    title = rows[0].memory.title
     spans = date_spans(title)
     found = [(each.start, each.end) for each in spans] or [
         match.span() for match in _VERSION.finditer(title)
     ]
+    found = sorted({*found, *(match.span() for match in _COPY.finditer(title))})
     name, said, at = "", "", 0
     for start, end in found:
         name, said, at = name + title[at:start], f"{said} {title[start:end]}", end
@@ -474,7 +541,7 @@ def _name_and_version(rows: Sequence[Statement]) -> tuple[str, str]:
 
 def _age(rows: Sequence[Statement]) -> tuple[str, int, str]:
     """Return by what lists of the same things are in order: year, version, day."""
-    _, version = _name_and_version(rows)
+    version = next((said for _, said in _names_and_versions(rows) if said), "")
     year = _YEAR.search(version)
     number = re.search(r"\d+", version)
     is_version = number is not None and year is None
@@ -485,39 +552,127 @@ def _age(rows: Sequence[Statement]) -> tuple[str, int, str]:
     )
 
 
-def _prices_finding(earlier: Sequence[Statement], later: Sequence[Statement]) -> Finding | None:
+def _list_finding(earlier: Sequence[Statement], later: Sequence[Statement]) -> Finding | None:
     """Return the finding of two lists; None if they have too little in common, or all of it."""
     old, new = _entries(earlier), _entries(later)
     common = [name for name in new if name in old]
-    if len(common) < max(_FEWEST_ALIKE, min(len(old), len(new)) / 2):
+    is_of_prices = len(common) >= _FEWEST_ALIKE and _columns(earlier) == _columns(later)
+    if len(common) < max(_FEWEST_OF_LISTS, min(len(old), len(new)) / 2):
         return None
+    is_ordered = _age(earlier) < _age(later)
+    flow = "" if is_of_prices else amount_column([row.cells for row in (*earlier, *later)])
     changes = [
         (name, change)
         for name in common
-        if (change := _changed_numbers(old[name].cells, new[name].cells))
+        if (change := _changed_values(old[name].cells, new[name].cells, flow, is_of_prices))
     ]
     if not changes:
         return None
     named = "; ".join(f"{', '.join(name)} {change}" for name, change in changes[:_MOST_NAMED])
+    named = named if is_ordered else named.replace(" → ", " or ")
     more = f" and {len(changes) - _MOST_NAMED} more" if len(changes) > _MOST_NAMED else ""
     one, other = (insight_wording.source(rows[0].memory) for rows in (earlier, later))
+    in_what = " in numbers" if is_of_prices else ""
     title = later[0].memory.title
     only = [
         f"; {word}: {_named(names)}"
         for word, names in (
-            ("new", [name for name in new if name not in old]),
-            ("gone", [name for name in old if name not in new]),
+            ("new" if is_ordered else f"only in {other}", [n for n in new if n not in old]),
+            ("gone" if is_ordered else f"only in {one}", [n for n in old if n not in new]),
         )
         if names
     ]
     return Finding(
-        kind="change",
-        title=f"{title}, what is new",
-        headline=f"{len(changes)} of {len(common)} entries that both have differ in numbers "
+        kind="change" if is_ordered else "contradiction",
+        title=f"{title}, what {'is new' if is_ordered else 'differs'}",
+        headline=f"{len(changes)} of {len(common)} entries that both have differ{in_what} "
         f"between {one} and {other}: {named}{more}{''.join(only)}.",
         evidence=tuple(each[changes[0][0]] for each in (old, new)),
         about=" ".join(["prices", *sorted(terms(title))]),
         strength=_OF_TABLE_STRENGTH,
+    )
+
+
+def find_outdated_entries(found: Sequence[Statement], weights: StemWeights) -> list[Finding]:
+    """Return the values of lists that a newer note says are others now.
+
+    A note is one on an entry if it names it, and no other one of the list, and says that a value
+    of the same kind is new: "they have halved the bisoprolol, so it's 1.25 now".
+    """
+    notes: dict[str, list[tuple[Statement, Slot]]] = defaultdict(list)
+    for each in found:
+        if each.is_dated and not (each.is_row or each.topic or each.is_question):
+            for slot in filter(None, (_new_value(each),)):
+                for stem in each.stems:
+                    notes[stem].append((each, slot))
+    newest: dict[tuple[str, ...], list[tuple[Statement, Statement, Slot, str]]] = defaultdict(list)
+    for rows in tables(found):
+        entries = [(row, terms(name[0])) for name, row in _entries(rows).items() if len(name) == 1]
+        for row, name in entries:
+            if not name or weights.sum(name) < _LEAST_NAME * weights.rare or not row.is_dated:
+                continue
+            for note, slot in notes.get(max(name, key=weights.of), ()):
+                named = [each for each, stems in entries if note.stems.issuperset(stems)]
+                column = _outdated_column(row.cells, slot)
+                if row.precedes(note) and len(named) == 1 and column:
+                    key = (row.memory.namespace, *sorted(name), column.casefold())
+                    newest[key].append((row, note, slot, column))
+    return [
+        _outdated_finding(*max(said, key=lambda item: (item[1].day, item[0].day)))
+        for said in newest.values()
+    ]
+
+
+def _new_value(note: Statement) -> Slot | None:
+    """Return the only value that a note says is new; None if there is none."""
+    new = [
+        slot
+        for slot in note.slots
+        if slot.value.kind in ("money", "quantity", "number", "percent")
+        and _BEFORE_NEW.search(note.text, 0, slot.value.start)
+        and not CONDITION.search(note.text, 0, slot.value.start)
+    ]
+    return new[0] if len(new) == 1 and CHANGE_WORDS.search(note.text) else None
+
+
+def _outdated_column(cells: Cells, new: Slot) -> str:
+    """Return the only column of a row that may have had a new value before; "" if none has."""
+    old = {name: slots_of(cell) for name, cell in list(cells.items())[1:]}
+    if any(slot.value.agrees_with(new.value) for slots in old.values() for slot in slots):
+        return ""
+    fitting = [
+        name
+        for name, slots in old.items()
+        if len(cells[name]) <= _LONGEST_CELL and len(slots) == 1 and _may_become(slots[0], new)
+    ]
+    return fitting[0] if len(fitting) == 1 else ""
+
+
+def _may_become(old: Slot, new: Slot) -> bool:
+    """Return whether a value may have changed to another one, which may leave its unit out."""
+    one, other = old.value, new.value
+    if "date" in (one.kind, other.kind) or "time" in (one.kind, other.kind):
+        return False
+    if one.kind != other.kind and "number" not in (one.kind, other.kind):
+        return False
+    if one.unit and other.unit and one.unit != other.unit:
+        return False
+    low, high = sorted((old.amount, new.amount))
+    return 0 < low < high <= _LARGEST_STEP * low
+
+
+def _outdated_finding(row: Statement, note: Statement, new: Slot, column: str) -> Finding:
+    name = next(iter(row.cells.values()))
+    days = insight_wording.day_after_day([row.day, note.day])
+    return Finding(
+        kind="change",
+        title=f"{name}, {column}",
+        headline=f"“{name}, {column}”: {CHANGE_PHRASE} {row.cells[column]} to {new.value.text} "
+        f"({days}); the list in {insight_wording.source(row.memory)} has the old value.",
+        evidence=(row, note),
+        about=" ".join(["entry", *sorted(terms(f"{name} {column}"))]),
+        strength=_OF_ENTRY_STRENGTH,
+        values=(row.cells[column], new.value.text),
     )
 
 
@@ -538,11 +693,36 @@ def _entries(rows: Sequence[Statement]) -> Entries:
     }
 
 
-def _changed_numbers(old: Cells, new: Cells) -> str:
-    """Return the numbers that differ, "3.90 → 4.20, 2 → 3"; "" if none does."""
-    both = ((old[name], new[name]) for name in new if name in old)
+def _changed_values(old: Cells, new: Cells, flow: str, every_number: bool) -> str:
+    """Return the values that differ, "3.90 → 4.20, 2 → 3"; "" if none does.
+
+    Args:
+        old: The cells of the earlier row.
+        new: Those of the later one.
+        flow: The column of amounts that are added up, of which each list has its own.
+        every_number: Whether any number counts, not only an amount, a measured value or a price.
+    """
     return ", ".join(
-        f"{one} → {other}"
-        for one, other in both
-        if is_number(one) and is_number(other) and number(one) != number(other)
+        f"{old[name]} → {new[name]}"
+        for name in new
+        if name in old
+        and (name != flow or _COST.search(name))
+        and _is_changed(name, old[name], new[name], every_number)
     )
+
+
+def _is_changed(column: str, one: str, other: str, every_number: bool) -> bool:
+    """Return whether two cells of a column give different values of one thing."""
+    if is_number(one) and is_number(other):
+        is_told = every_number or _COST.search(column) or _MARK.search(f"{one}{other}")
+        return bool(is_told) and number(one) != number(other)
+    if every_number or max(len(one), len(other)) > _LONGEST_CELL:
+        return False
+    if _HELD.fullmatch(column):
+        words = [re.sub(r"\W+", " ", cell).strip().casefold() for cell in (one, other)]
+        return all(words) and words[0] not in words[1] and words[1] not in words[0]
+    mine, theirs = values(one), values(other)
+    if not (len(mine) == len(theirs) == 1 and mine[0].kind == theirs[0].kind != "time"):
+        return False
+    is_whole = all(not found[0].start for found in (mine, theirs))
+    return is_whole and mine[0].unit == theirs[0].unit and not mine[0].agrees_with(theirs[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from memctl.language.date_mentions import date_spans
@@ -47,6 +47,10 @@ _BALANCE = lazy_regex(r"balance|saldo", re.IGNORECASE)
 """What is the rest of a price where the row also says whose ("Lowther; balance; 300")."""
 _CURRENCY = lazy_regex(r"currency|cur|währung|devise|moneda|valuta", re.IGNORECASE)
 _NO_MARK = lazy_regex(r"[-\d.,'\s\u00a0]")
+_BAR = lazy_regex(r"(?<!\\)\|")
+_BARE_CELL = lazy_regex(r"\*\*|__|`")
+"""Marks of emphasis and code in a cell."""
+_RULE_CELL = lazy_regex(r"\s*:?-+:?\s*")
 _NUMBER = lazy_regex(
     r"[€£$]?\s?(-?(?:\d{1,3}(?:[ \u202f]\d{3})+|\d+(?:[.,'\u00a0]\d{3})*)(?:[.,]\d+)?)"
     r"\s?(?:[€£$]|[A-Za-z]{3})?"
@@ -57,6 +61,29 @@ def row_cells(line: str) -> Cells:
     """Return the cells of a row; those without a value are left out."""
     parts = (part.partition(": ") for part in line.split("; "))
     return {name.strip(): value.strip() for name, _, value in parts if value.strip()}
+
+
+def row_line(cells: Iterable[tuple[str, str]]) -> str:
+    """Return a row as ``name: value; name: value``; the cells without a value are left out."""
+    return "; ".join(f"{name}: {value.replace('; ', ', ')}" for name, value in cells if value)
+
+
+def drawn_cells(line: str) -> list[str]:
+    """Return the cells of a line of a table that is drawn with bars: ``| Ann | Rome |``."""
+    inner = line.strip().removeprefix("|").removesuffix("|")
+    return [_BARE_CELL.sub("", cell).replace("\\|", "|").strip() for cell in _BAR.split(inner)]
+
+
+def drawn_names(cells: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the columns of a drawn table; none if two have the same."""
+    plain = [cell.replace(":", " ").replace(";", " ").strip() for cell in cells]
+    names = [cell or f"column {place}" for place, cell in enumerate(plain, 1)]
+    return tuple(names) if len(set(names)) == len(names) > 1 else ()
+
+
+def is_rule(cells: Sequence[str]) -> bool:
+    """Return whether a line of a drawn table is the one below the names of its columns."""
+    return bool(cells) and all(map(_RULE_CELL.fullmatch, cells))
 
 
 def is_sum(cells: Cells) -> bool:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from memctl.consolidation import changes, insight_plan
-from memctl.consolidation.changes import differing_pairs
+from memctl.consolidation import changes, insight_plan, value_pairs
 from memctl.consolidation.insight_drafts import Draft
 from memctl.consolidation.known_insights import KnownInsight
 from memctl.consolidation.statements import StemWeights, slots_of, statements
+from memctl.consolidation.value_pairs import differing_pairs
 from memctl.records import Memory
 
 Note = Callable[..., Memory]
@@ -322,6 +322,93 @@ def test_a_new_list_of_prices_is_compared_with_one_that_was_looked_at(
     assert base.consolidator().run().examined == 1
     base.add(newer)
     assert [each.kind for each in base.consolidator().run().insights] == ["change"]
+
+
+def drawn_list(note: Note, day: str, source: str, *rows: str, names: str = "who | dose") -> Memory:
+    """A table that is drawn with bars below a heading, as in a note."""
+    rule = "|".join("---" for _ in names.split("|"))
+    text = "\n".join(["# What she takes", "", *(f"| {row} |" for row in (names, rule, *rows))])
+    return replace(note(text, day, source), row=1, title="What she takes", doc_type="markdown")
+
+
+def test_a_row_of_a_drawn_table_is_compared_with_that_of_a_newer_one(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    rows = ["apixaban | 5 mg", "ramipril | 2.5 mg", "statin | **40 mg**"]
+    found = insights_of(
+        drawn_list(note, "2026-01-04", "tablets Jan 2026.md", *rows),
+        drawn_list(note, "2026-03-12", "tablets March 2026.md", "apixaban | 2.5 mg", *rows[1:]),
+    )
+    assert found["change"].startswith(
+        "“apixaban”: went from 5 mg to 2.5 mg (4 January → 12 March 2026). "
+    )
+
+
+def test_two_versions_of_a_drawn_table_tell_what_is_new_where_they_have_other_columns(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    rows = (
+        "apixaban | {} mg | clots of the blood",
+        "statin | 40 mg | too much fat in the arteries",
+    )
+    new = ("apixaban | 2.5 mg | halved, she is over eighty", "statin | 40 mg | as it was before")
+    found = insights_of(
+        drawn_list(
+            note, "2026-01-04", "tablets.md", *(row.format(5) for row in rows),
+            names="who | dose | what for",
+        ),
+        drawn_list(
+            note, "2026-03-12", "tablets v2.md", *new, "losartan | 25 mg | instead",
+            names="who | dose | is it new?",
+        ),
+    )  # fmt: skip
+    assert found["change"].startswith(
+        "1 of 2 entries that both have differ between tablets.md and tablets v2.md: "
+        "apixaban 5 mg → 2.5 mg; new: losartan. "
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "before", "after"),
+    [
+        ("who | taken with", "apixaban | water and bread", "apixaban | milk"),
+        ("day | dose", "4 Jan | 5 mg", "4 Jan | 2.5 mg"),
+        ("what | amount", "apixaban | 12.50", "apixaban | 19.20"),
+        ("who | dose", "apixaban | 5 mg | more", "apixaban | 2.5 mg"),
+    ],
+)
+def test_what_is_no_value_of_a_row_of_a_drawn_table_has_not_changed(
+    insights_of: Callable[..., dict[str, str]], note: Note, names: str, before: str, after: str
+) -> None:
+    found = insights_of(
+        drawn_list(note, "2026-01-04", "tablets Jan.md", before, "tea | 1", "tin | 1", names=names),
+        drawn_list(note, "2026-03-12", "tablets Mar.md", after, "tea | 1", "tin | 1", names=names),
+    )
+    assert "change" not in found
+
+
+@pytest.mark.parametrize(
+    ("said", "is_new"),
+    [
+        ("They have halved the ramipril, so it's 1.25 now.", True),
+        ("They have halved the apixaban and the ramipril, so it's 1.25 now.", False),
+        ("If it gets worse the ramipril goes down, then it is 1.25 instead.", False),
+        ("The ramipril has changed its box, 30 tablets in each now.", False),
+    ],
+)
+def test_a_newer_note_on_a_row_of_a_list_says_that_its_value_has_changed(
+    insights_of: Callable[..., dict[str, str]], note: Note, said: str, is_new: bool
+) -> None:
+    rows = ["apixaban | 5 mg", "ramipril | 2.5 mg", "statin | 40 mg"]
+    found = insights_of(
+        drawn_list(note, "2026-01-04", "tablets.md", *rows), note(said, "2026-04-20", "monday.md")
+    )
+    assert ("change" in found) is is_new
+    if is_new:
+        assert found["change"].startswith(
+            "“ramipril, dose”: went from 2.5 mg to 1.25 (4 January → 20 April 2026); "
+            "the list in tablets.md has the old value. "
+        )
 
 
 def test_lists_of_two_shops_are_no_change(
@@ -646,6 +733,65 @@ def test_posts_of_one_name_are_told_apart_by_what_their_titles_are_about(
     assert bool(words) == bool(said)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("The bins go out on Mondays.", "Bins are Tuesdays now.", "“Bins”: went from Monday to T"),
+        (
+            "Bin day is Monday.",
+            "They have changed the bin day to Tuesday.",
+            "“Bin”: went from Monday to Tuesday (",
+        ),
+        (
+            "The house insurance is with Larkfield.",
+            "The house insurance is with Aviva now.",
+            "“House insurance”: went from Larkfield to Aviva (",
+        ),
+        (
+            "We buy our flour from Miller & Sons.",
+            "We get our flour from Hargreave instead of Miller & Sons.",
+            "“Flour”: went from Miller & Sons to Hargreave (",
+        ),
+        (
+            "The jobs all run over RabbitMQ.",
+            "We switched the jobs from RabbitMQ to NATS last week.",
+            "“Jobs”: went from RabbitMQ to NATS (",
+        ),
+        (
+            "The tools are kept in the shed.",
+            "The tools are kept in the cellar now.",
+            "“Tools kept”: went from shed to cellar (",
+        ),
+        ("The bins go out on Mondays.", "The nurse comes on Tuesdays now.", ""),
+        ("Swimming is on Mondays.", "Swimming for the little ones is on Fridays now.", ""),
+        ("The house insurance is with Larkfield.", "The car insurance is with Aviva now.", ""),
+        ("The jobs run over RabbitMQ.", "We could switch the jobs from RabbitMQ to NATS.", ""),
+        ("The tools are kept in the shed.", "The tools are in a bad state now.", ""),
+        ("The nurse comes every Wednesday.", "The nurse is off on Friday this week now.", ""),
+    ],
+)
+def test_a_weekday_a_firm_or_a_place_that_is_another_one_now_has_changed(
+    insights_of: Callable[..., dict[str, str]], note: Note, before: str, after: str, said: str
+) -> None:
+    notes = (fact(note, before, "2025-01-15", "a.md"), fact(note, after, "2025-05-02", "b.md"))
+    found = insights_of(*notes).get("change", "")
+    assert bool(found) == bool(said)
+    assert found.startswith(said)
+
+
+def test_it_is_not_known_which_of_two_firms_a_later_one_replaces(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    texts = (
+        "The house insurance is with Larkfield.",
+        "The car insurance is with Parrot Mutual.",
+        "The insurance is with Aviva now.",
+    )
+    days = ("2025-01-15", "2025-01-16", "2025-05-02")
+    notes = [fact(note, text, day, f"{day}.md") for text, day in zip(texts, days, strict=True)]
+    assert "change" not in insights_of(*notes)
+
+
 def test_what_one_sentence_says_by_itself_is_no_insight(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
@@ -662,6 +808,50 @@ def test_a_day_that_was_put_off_is_no_deadline(
     )
     notes = (replace(fact(note, text, "2024-05-28", "call.md"), importance=0.9) for text in texts)
     assert "deadline" not in insights_of(*notes)
+
+
+@pytest.mark.parametrize(
+    ("words", "value", "title"),
+    [
+        ("The rent is going up to 71 from October", "71", "rent"),
+        ("fee goes", "12", "fee"),
+        ("will honour their price of £760 if signed in", "£760", "honour their price"),
+        ("the harbour fee paid each month", "£12", "harbour fee"),
+        ("250 a month not 200", "250", "250 a month not 200"),
+        ("It is now", "4", "It is now"),
+    ],
+)
+def test_a_change_is_called_by_what_changed_and_not_by_the_sentence_of_its_value(
+    words: str, value: str, title: str
+) -> None:
+    assert changes._without_values(words, [value], "en") == title
+
+
+def test_a_price_is_not_compared_with_a_bare_number_unless_it_is_said_to_be_new(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    bare = fact(note, "Granny Ottilie 90 is on Friday at the hall.", "2025-06-15", "a.md")
+    won = fact(note, "Granny Ottilie won 41 euros off me at cards.", "2025-09-01", "b.md")
+    assert "change" not in insights_of(bare, won)
+
+
+def test_a_day_that_would_have_been_due_is_not_overdue(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    lapse = "Your contract as a lecturer would have run out on 30 June 2026, so it must be new."
+    later = note("The geese came back to the weir.", "2026-07-12", "b.md")
+    assert "overdue" not in insights_of(fact(note, lapse, "2026-05-02", "a.md"), later)
+
+
+def test_a_speaker_is_not_whom_she_calls_her(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    said = "Helga: She moves to Porto because of her sister Ludmila, a baker."
+    names = ("Helga", "Ludmila")
+    notes = [fact(note, said, "2024-01-05", "a.md", entities=names)]
+    notes.append(note("A letter from Helga came.", "2024-02-05", "b.md", entities=names[:1]))
+    notes.append(note("The oven of Ludmila is new.", "2024-03-05", "c.md", entities=names[1:]))
+    assert "connection" not in insights_of(*notes)
 
 
 def test_the_measures_of_a_thing_are_no_values_of_their_own() -> None:
@@ -754,7 +944,7 @@ def test_a_new_day_in_a_chat_moves_the_only_one_that_was_ahead(
     had = ("2025-02-10", "He has his date for the knee: Thursday 6 March, at the clinic.")
     new = ("2025-03-03", "He has a fever, so they sent him home. New date is the 27th.")
     text = insights_of(*chat(note, had, new))["change"]
-    assert text.startswith("“He has his date for the knee: Thursday 6 March")
+    assert text.startswith("“date for the knee”: went from 6 March to the 27th (")
     assert "”: went from 6 March to the 27th " in text
 
 
@@ -771,14 +961,14 @@ def test_the_days_of_a_long_chat_are_read_once_each(
     note: Note, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[object] = []
-    day_of = changes._day_of
-    monkeypatch.setattr(changes, "_day_of", lambda *given: read.append(given) or day_of(*given))
+    day_of = value_pairs._day_of
+    monkeypatch.setattr(value_pairs, "_day_of", lambda *given: read.append(given) or day_of(*given))
     turns = [
         (f"2026-0{month}-{day:02}", f"Delivery {day} was moved to {day} October 2026.")
         for month in range(1, 7)
         for day in range(1, 28)
     ]
-    list(changes.rescheduled_pairs(statements(chat(note, *turns))))
+    list(value_pairs.rescheduled_pairs(statements(chat(note, *turns))))
     assert len(read) <= 4 * len(turns)
 
 

@@ -1,4 +1,4 @@
-"""Fit the weights of ``memctl.consolidation.changes`` on the labelled worlds, and print them.
+"""Fit the weights of ``memctl.consolidation.value_pairs`` on the labelled worlds, and print them.
 
     python tests/training/fit_changes.py [PAIRS]
 
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from measure import DATA
 
-from memctl.consolidation import changes
+from memctl.consolidation import value_pairs
 from memctl.consolidation.statements import Statement, StemWeights, statements
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
 from memctl.records import Memory
@@ -38,9 +38,9 @@ def main() -> None:
         found = statements(passage(each) for each in documents)
         place = units(documents)
         weights = StemWeights(found)
-        for pair in changes.differing_pairs(found, weights):
+        for pair in value_pairs.differing_pairs(found, weights):
             vectors = embed([pair.earlier.text, pair.later.text])
-            seen = changes.features(
+            seen = value_pairs.features(
                 pair.earlier, pair.later, pair.difference, float(vectors[0] @ vectors[1]), weights
             )
             rows.append(list(seen.values()))

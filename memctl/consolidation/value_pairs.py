@@ -1,0 +1,728 @@
+"""Pairs of statements that give two values of one thing, or one statement that gives both.
+
+A sentence may say itself that a value was another one ("1,264, last year 1,102").  Otherwise two
+statements on one thing are judged by what both say alike and where they differ; the weights are
+those of a logistic regression on the labelled worlds of ``tests/training`` (``fit_changes.py``).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, timedelta
+from functools import cache
+from itertools import groupby, pairwise
+
+from msgspec import Struct
+
+from memctl.consolidation import insight_wording
+from memctl.consolidation.statements import (
+    Slot,
+    Statement,
+    StemWeights,
+    calendar_stems,
+    slots_of,
+)
+from memctl.language.date_mentions import date_spans
+from memctl.language.sentence_values import CHANGE_WORDS, Value
+from memctl.language.table_amounts import Cells, amount_column, is_number
+from memctl.language.term_analysis import terms
+from memctl.language.word_lists import (
+    VERBS,
+    WEAK_WORDS,
+    load_language,
+)
+from memctl.models import BUILTIN_EMBEDDER, load_embedder
+
+_POSTPONED = r"postponed|rescheduled|brought forward|verschoben|repouss\w+|aplazad\w+|rinviat\w+"
+"""Says by itself that a day is another one now."""
+MOVED = re.compile(
+    rf"\b(?:{_POSTPONED}|moved?|moves|moving|put .{{0,40}}?(?:off|back)|pushed|shift\w*|slip\w*|"
+    r"delay\w*|instead|not .{1,30} either|can['’]?t|cannot|won['’]?t|now|earlier|later|"
+    r"verlegt|statt|jetzt|décal\w+)\b|->|→",
+    re.IGNORECASE,
+)
+"""Says that a day was moved."""
+_CALLED_OFF = re.compile(r"\b(?:cancel\w*|called off|abgesagt|annul\w*|cancelad\w*)\b", re.I)
+_FROM = re.compile(r"\b(?:from|von|vom|de|du|desde|da)\s+(?:\w+\s+){0,2}\W?$", re.IGNORECASE)
+_TO = re.compile(r"\s*(?:[\w'’-]+\s+){0,4}?(?:to|till|auf|bis|à|au|a|al)\s+\W?$", re.IGNORECASE)
+_ARROW = re.compile(r"\s*(?:->|→|=>)\s*$")
+_FORMERLY = re.compile(
+    r"\b(?:was|were|been(?: on| at)?|before that|previously|last (?:year|time|month|week)|"
+    r"until (?:now|then)|formerly|used to (?:be|cost|pay)|instead of|rather than|"
+    r"(?:up|down) from|compared (?:to|with)|war|waren|vorher|bisher|zuvor|statt|früher|"
+    r"avant|au lieu de|antes|prima)\b[^.;:]{0,16}$|\bnot(?: (?:at|on|in|for|the|till?))?\s\W?$",
+    re.IGNORECASE,
+)
+"""Stands before a former value."""
+_RESCHEDULED = re.compile(
+    rf"\b(?:{_POSTPONED}|mov(?:ed?|es|ing)|push\w*|put|postpon\w*|br(?:ing|ought)|shift\w*|slip\w*"
+    r"|delay\w*|reschedul\w*|chang\w*|extend\w*|verlegt|verlängert|décal\w+"
+    r"|spostat\w+|verzet\w*|verplaatst)\b[^.;:]{0,40}$",
+    re.IGNORECASE,
+)
+"""Stands before the first of two days that are an old and a new one, not a span of time."""
+CONDITION = re.compile(r"\b(?:if|unless|wenn|falls|sofern)\b[^.;:!?]*$", re.IGNORECASE)
+"""Stands before what only holds on a condition."""
+_FROM_DAY = re.compile(
+    r"\b(?:from|as of|since|effective|starting|ab|seit|à partir du|dès le|desde el|a partir del|"
+    r"dal)\s+(?:the\s+)?$",
+    re.IGNORECASE,
+)
+"""Stands before the day from which something else that a sentence says holds."""
+_IS_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_BEFORE = re.compile(
+    r"\W{0,2}(?:before|previously|until now|so far|vorher|bisher|avant|antes|prima)\b", re.I
+)
+"""Stands after a former value."""
+_NOW = re.compile(
+    r"\b(?:now|but|then|jetzt|nun|dann|maintenant|ahora|adesso|ora|is|are)\b", re.IGNORECASE
+)
+_MAX_STATEMENTS_PER_STEM = 40
+"""A stem that more statements than this have is too common to pair two of them."""
+_MIN_SHARED_WORDS = 0.6
+"""Least share of common words of two statements whose order isn't known."""
+_TRACKED_VALUE_BONUS = 1.0
+"""Log odds for a value that statements of at least three days give: it is tracked over time."""
+_SAME_WORDING_BONUS, _MIN_SAME_WORDING = 2.5, 0.8
+"""Log odds for statements with the same wording and another value, and the share of common words
+that counts as the same wording."""
+_MOVED_DAY_BONUS = 0.3
+"""The same for days next to a common word ("ends on the 31st", "now ends on the 30th")."""
+_STILL_VALID_PENALTY = 3.0
+"""Log odds against a pair whose earlier value is stated again after the later one."""
+_TWO_NAMES_PENALTY = 2.0
+"""Log odds against statements of which each has a name that the other lacks."""
+_MAX_DATED_STATEMENTS = 300
+"""The newest statements that name a day; every two of them are compared."""
+_FEWEST_READINGS = 3
+"""Numbers in a row of a log of measured values."""
+_MIN_SHARED_WEIGHT = 0.8
+"""Least weight of the stems that two statements share (natural log of document counts)."""
+_MIN_SHARED_WEIGHT_OF_DAYS = 0.5
+"""The same for statements that name days, as a share of a rare word's weight."""
+NUMERIC = ("money", "percent", "quantity", "number")
+_MIN_BARE_NUMBER = 10.0
+"""A smaller whole number without a unit is mostly a count or a position in a list."""
+_MAX_RATIO = 2.5
+"""Largest ratio of two values of one thing."""
+_PLANNED, _PLANNED_WITHOUT_YEAR = timedelta(days=400), timedelta(days=270)
+"""A day farther ahead than this is no plan; a day without a year rather lies in the past."""
+
+
+class Difference(Struct, frozen=True):
+    """Two values of one thing."""
+
+    earlier: Slot
+    later: Slot
+    head: frozenset[str]
+    """Stems near both."""
+
+
+class Pair(Struct, frozen=True):
+    """Two statements on one thing that differ, or one that says both values.
+
+    ``earlier`` is the one said first, if known.
+    """
+
+    earlier: Statement
+    later: Statement
+    difference: Difference
+    """Where they differ in a value."""
+    score: float
+    """Log odds that the later replaces or contradicts the earlier."""
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether one statement says itself that the value was another one."""
+        return self.earlier is self.later
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether it is known which value came first."""
+        return self.is_stated or self.earlier.precedes(self.later)
+
+    @property
+    def shared_stems(self) -> frozenset[str]:
+        """The stems that both have."""
+        if self.is_stated:
+            return self.difference.head or self.later.stems
+        return self.earlier.context & self.later.context
+
+
+# --- one statement that says both ----------------------------------------------------------------
+
+_STATED_CHANGE_LOG_ODDS = {
+    "money": 1.2,
+    "date": 1.2,
+    "percent": 0.8,
+    "quantity": 0.6,
+    "number": 0.6,
+}
+"""Log odds, by kind, that a change stated in one sentence is worth knowing."""
+
+
+def stated_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
+    """Yield the changes that a single statement gives, with the old and the new value."""
+    for each in found:
+        if each.is_row or each.topic or each.is_question:
+            continue
+        text = each.quote or each.text
+        start = max(text.find(each.text), 0)
+        end = start + len(each.text)
+        slots = slots_of(text)
+        for kind in ("money", "percent", "date", "quantity", "number"):
+            alike = [
+                slot
+                for slot in slots
+                if slot.value.kind == kind or (kind == "money" and slot.value.kind == "number")
+            ]
+            for one, other in pairwise(alike):
+                if not start <= one.value.start < end or not _comparable(one, other, bare=0.0):
+                    continue
+                if one.value.agrees_with(other.value):
+                    continue
+                if former := stated_former(text, one.value, other.value, each.text):
+                    before, after = (one, other) if former is one.value else (other, one)
+                    head = one.near if one is after else one.near | other.near
+                    score = _STATED_CHANGE_LOG_ODDS[kind] + 0.4 * each.is_kept
+                    yield Pair(each, each, Difference(before, after, head), score)
+
+
+def stated_former(text: str, one: Value, other: Value, sentence: str) -> Value | None:
+    """Return which of two values in a text is the former one; None if the text doesn't say.
+
+    Args:
+        text: Text that has both.
+        one: The value that comes first in the text.
+        other: The value that comes second.
+        sentence: The sentence of the first value.
+    """
+    before, between = text[max(one.start - 40, 0) : one.start], text[one.end : other.start]
+    after = text[other.end : other.end + 20]
+    if len(between) > 60:
+        return None
+    is_span = one.kind == "date" or all(_IS_YEAR.fullmatch(each.text) for each in (one, other))
+    changes = _RESCHEDULED.search(before) if is_span else CHANGE_WORDS.search(sentence)
+    if _ARROW.fullmatch(between) or (
+        _FROM.search(before) and _TO.fullmatch(between) and changes is not None
+    ):
+        return one
+    if _FORMERLY.search(before) and _NOW.search(between):
+        return one
+    if _FORMERLY.search(between) or _BEFORE.match(after):
+        return other
+    return None
+
+
+# --- two statements ------------------------------------------------------------------------------
+
+WEIGHTS = {
+    "cosine": 1.15, "weightiest": 0.2, "of_shorter": 1.4, "context": 0.9, "money": 0.8,
+    "date": -0.2, "unit": -0.6, "head": 0.5, "cue": 1.3, "names_old": 0.6, "length": 1.2,
+    "bias": -3.8,
+}  # fmt: skip
+
+
+def differing_pairs(statements: Sequence[Statement], weights: StemWeights) -> list[Pair]:
+    """Return pairs of statements of different documents or days, the likeliest change first."""
+    candidates = [
+        (first, second, difference)
+        for first, second in _candidates(statements, weights)
+        if (difference := _difference(first, second, weights))
+    ]
+    texts = {
+        each.text: n
+        for n, each in enumerate(
+            {s.text: s for one, two, _ in candidates for s in (one, two)}.values()
+        )
+    }
+    vectors = load_embedder(BUILTIN_EMBEDDER).embed(list(texts))
+    days: dict[tuple[str, str], set[date]] = defaultdict(set)
+    for first, second, difference in candidates:
+        for each, slot in ((first, difference.earlier), (second, difference.later)):
+            for key in _value_keys(slot, difference.head):
+                days[key].add(each.day)
+    holders = _value_holders(statements)
+    pairs = []
+    for first, second, difference in candidates:
+        cosine = float(vectors[texts[first.text]] @ vectors[texts[second.text]])
+        seen = features(first, second, difference, cosine, weights)
+        share = len(first.stems & second.stems) / len(first.stems | second.stems)
+        if not first.precedes(second) and share < _MIN_SHARED_WORDS:
+            continue
+        score = WEIGHTS["bias"] + sum(WEIGHTS[name] * value for name, value in seen.items())
+        if first.precedes(second) and _is_moved(
+            first, difference.earlier, second, difference.later
+        ):
+            score = max(score, _moved_day_log_odds(first, second, weights) + seen["names_old"])
+        score += _SAME_WORDING_BONUS * (share > _MIN_SAME_WORDING)
+        score += _MOVED_DAY_BONUS * bool(
+            seen["date"] and difference.head and MOVED.search(second.text)
+        )
+        score -= _TWO_NAMES_PENALTY * _have_own_names(first, second, weights)
+        score += _TRACKED_VALUE_BONUS * any(
+            len(days[key]) > 2 for key in _value_keys(difference.later)
+        )
+        if score > -_STILL_VALID_PENALTY and _is_still_valid(
+            first, second, difference, holders, weights
+        ):
+            score -= _STILL_VALID_PENALTY
+        pairs.append(Pair(first, second, difference, score))
+    return sorted(pairs, key=lambda p: (-p.score, p.earlier.text, p.later.text))
+
+
+def features(
+    first: Statement,
+    second: Statement,
+    difference: Difference,
+    cosine: float,
+    weights: StemWeights,
+) -> dict[str, float]:
+    """Return the features of a pair by their names in ``WEIGHTS``."""
+    shared = first.stems & second.stems
+    both, one, other = map(weights.sum, (shared, first.stems, second.stems))
+    value = difference.later.value
+    return {
+        "cosine": cosine,
+        "weightiest": min(weights.most(shared), 3.0),
+        "of_shorter": both / (min(one, other) + 1),
+        "context": min(
+            0.5 * weights.around(first, second, besides_titles=value.kind == "date"), 3.0
+        ),
+        "money": float(value.kind in ("money", "percent")),
+        "date": float(value.kind == "date"),
+        "unit": float(value.kind == "quantity"),
+        "head": min(weights.sum(difference.head), 3.0),
+        "cue": float(bool(CHANGE_WORDS.search(second.text))),
+        "names_old": float(_names(second, difference.earlier.value)),
+        "length": -abs(math.log(len(first.text) / len(second.text))),
+    }
+
+
+def _are_of_own_days(first: Statement, mine: Slot, second: Statement, theirs: Slot) -> bool:
+    """Return whether two statements each name their own day, as notes on two visits do."""
+    is_of_own = all(
+        _day_of(slot.value, each) == each.day for each, slot in ((first, mine), (second, theirs))
+    )
+    return is_of_own and _CALLED_OFF.search(first.quote or first.text) is None
+
+
+def _have_own_names(first: Statement, second: Statement, weights: StemWeights) -> bool:
+    """Return whether each of two statements has a name of its own, and what is around the earlier
+    one has none of the later's."""
+    own, others = (frozenset(filter(weights.is_name, each.stems)) for each in (first, second))
+    return bool(others - first.context and own - second.stems)
+
+
+ValueHolders = Mapping[tuple[str, str], Sequence[tuple[Statement, Slot]]]
+"""Values with their statements, by the kind of the value and a stem near it."""
+
+
+def _value_holders(found: Sequence[Statement]) -> ValueHolders:
+    holders: dict[tuple[str, str], list[tuple[Statement, Slot]]] = defaultdict(list)
+    for each in found:
+        for slot in each.slots:
+            for stem in slot.near:
+                holders[slot.value.kind, stem].append((each, slot))
+    return holders
+
+
+def _is_still_valid(
+    first: Statement,
+    second: Statement,
+    difference: Difference,
+    holders: ValueHolders,
+    weights: StemWeights,
+) -> bool:
+    """Return whether a later statement on the same subject gives the earlier value again."""
+    earlier, later = difference.earlier, difference.later
+    return any(
+        agree(slot.value, earlier.value)
+        and not any(agree(other.value, later.value) for other in each.slots)
+        and weights.shared_weight(each, first) >= weights.shared_weight(each, second)
+        for stem in earlier.near
+        for each, slot in holders.get((earlier.value.kind, stem), ())
+        if second.precedes(each)
+    )
+
+
+def agree(one: Value, other: Value) -> bool:
+    """Return whether two values are of one kind and say the same."""
+    return one.kind == other.kind and one.agrees_with(other)
+
+
+def may_be_one_amount(one: Value, other: Value) -> bool:
+    """Return whether two values agree, of which one may leave its currency out."""
+    is_bare = {one.kind, other.kind} == {"money", "number"}
+    return one.agrees_with(other) if is_bare else agree(one, other)
+
+
+def _names(statement: Statement, value: Value) -> bool:
+    """Return whether a statement or its context names a value."""
+    slots = slots_of(statement.quote or statement.text)
+    return any(agree(slot.value, value) for slot in slots)
+
+
+def _candidates(
+    statements: Sequence[Statement], weights: StemWeights
+) -> Iterator[tuple[Statement, Statement]]:
+    """Yield pairs of statements with values that share enough words, the earlier one first."""
+    holders: dict[str, list[int]] = defaultdict(list)
+    for at, each in enumerate(statements):
+        if each.slots and not each.is_question:
+            for stem in each.stems:
+                holders[stem].append(at)
+    pairs = {
+        (a, b)
+        for places in holders.values()
+        if 1 < len(places) <= _MAX_STATEMENTS_PER_STEM
+        for n, b in enumerate(places)
+        for a in places[:n]
+    }
+    dated = [at for at, each in enumerate(statements) if _is_planned(each)][-_MAX_DATED_STATEMENTS:]
+    pairs |= {(a, b) for n, b in enumerate(dated) for a in dated[:n]}
+    for a, b in sorted(pairs):
+        first, second = statements[a], statements[b]
+        if first.memory.namespace != second.memory.namespace:
+            continue
+        if first.document == second.document and first.day == second.day:
+            continue
+        if first.text.casefold() == second.text.casefold():
+            continue
+        if first.topic and second.topic and first.topic != second.topic:
+            continue
+        if first.is_row != second.is_row or (first.is_row and not _is_listed(first, second)):
+            continue
+        if weights.shared_weight(first, second) < _MIN_SHARED_WEIGHT:
+            continue
+        if weights.are_of_two_things(first, second):
+            continue
+        yield (second, first) if second.precedes(first) else (first, second)
+
+
+def _is_listed(first: Statement, second: Statement) -> bool:
+    """Return whether two table rows give a value of one thing that is no amount to be summed."""
+    if len(first.stems & second.stems) < _MIN_SHARED_WORDS * len(first.stems | second.stems):
+        return False
+    both = [first.cells, second.cells]
+    names = [name for name, value in first.cells.items() if second.cells.get(name) == value]
+    if not any(_is_name_in_table(first.cells[name]) for name in names):
+        return False
+    return not (amount_column(both) or all(map(_is_of_readings, both)))
+
+
+def _is_name_in_table(cell: str) -> bool:
+    return not (is_number(cell) or date_spans(cell))
+
+
+def _is_of_readings(cells: Cells) -> bool:
+    """Return whether a row has several measured values, as one of a log of temperatures has."""
+    return sum(map(is_number, cells.values())) >= _FEWEST_READINGS
+
+
+def _difference(first: Statement, second: Statement, weights: StemWeights) -> Difference | None:
+    """Return the two values that most likely are of the same thing, unless they agree."""
+    best: tuple[float, Difference] | None = None
+    shared = weights.shared_weight(first, second)
+    has_cue = CHANGE_WORDS.search(second.text) is not None
+    changing = _stems_of_change(first) | _stems_of_change(second)
+    for mine in first.slots:
+        if not has_cue and any(_restates_value(mine, each) for each in second.slots):
+            continue
+        for theirs in second.slots:
+            if not _comparable(mine, theirs) or _are_of_own_days(first, mine, second, theirs):
+                continue
+            is_of_entry = "other" in (first.memory.doc_type, second.memory.doc_type)
+            kinds = {mine.value.kind, theirs.value.kind}
+            if kinds == {"money", "number"} and (is_of_entry or not has_cue):
+                continue
+            if _is_supposed(first, mine) or _is_supposed(second, theirs):
+                continue
+            if _has_value_from(first, mine) and _has_value_from(second, theirs):
+                continue
+            if first.is_row and _column(first, mine) != _column(second, theirs):
+                continue
+            head = (mine.near & theirs.near) - changing
+            is_date = mine.value.kind == "date"
+            if is_date and not (_is_day(mine.value) and _is_day(theirs.value)):
+                continue
+            is_moved = (
+                is_date
+                and shared >= _MIN_SHARED_WEIGHT_OF_DAYS * weights.rare
+                and _is_moved(first, mine, second, theirs)
+            )
+            is_price = (
+                has_cue
+                and mine.value.kind == "money"
+                and mine.value.unit == theirs.value.unit
+                and weights.sum(first.stems & second.stems) >= weights.rare
+            )
+            if not (head or is_moved or is_price):
+                continue
+            worth = weights.sum(head) + (mine.value.unit == theirs.value.unit)
+            if best is None or worth > best[0]:
+                best = (worth, Difference(mine, theirs, head))
+    if best is None or best[1].earlier.value.agrees_with(best[1].later.value):
+        return None
+    return best[1]
+
+
+def _stems_of_change(statement: Statement) -> frozenset[str]:
+    """Return the stems of what says how a value changes ("goes up"), and not of what it is one."""
+    said = (match.group() for match in CHANGE_WORDS.finditer(statement.text))
+    return frozenset(stem for words in said if " " in words for stem in terms(words))
+
+
+def _is_supposed(statement: Statement, slot: Slot) -> bool:
+    """Return whether a value only holds on a condition: "if you bill 200 days it's 248"."""
+    return CONDITION.search(statement.text, 0, slot.value.start) is not None
+
+
+def _has_value_from(statement: Statement, slot: Slot) -> bool:
+    """Return whether a day is only the one from which an amount of money holds."""
+    return (
+        slot.value.kind == "date"
+        and _FROM_DAY.search(statement.text, 0, slot.value.start) is not None
+        and any(other.value.kind in ("money", "percent") for other in statement.slots)
+    )
+
+
+def _column(row: Statement, slot: Slot) -> str:
+    """Return the name of the column that a value of a row stands in."""
+    return row.text[: slot.value.start].rpartition("; ")[2].partition(": ")[0]
+
+
+def _restates_value(slot: Slot, later: Slot) -> bool:
+    """Return whether a later statement gives the same value of the same thing."""
+    kinds = {slot.value.kind, later.value.kind}
+    is_like = len(kinds) == 1 or kinds <= set(NUMERIC)
+    return is_like and bool(slot.near & later.near) and later.value.agrees_with(slot.value)
+
+
+def _value_keys(slot: Slot, head: frozenset[str] | None = None) -> Iterator[tuple[str, str]]:
+    """Yield keys under which values of one thing meet: each stem near an amount."""
+    if slot.value.kind != "date":
+        for stem in slot.near if head is None else head:
+            yield "amount", stem
+
+
+def _moved_day_log_odds(first: Statement, second: Statement, weights: StemWeights) -> float:
+    """Return the log odds that two statements name the old and the new day of one plan.
+
+    "Put off to the 15th" says so itself, though it may share no words with the first statement.
+    """
+    own = weights.sum(first.stems & second.stems)
+    around = weights.around(first, second, besides_titles=True)
+    says_so = 0.5 * bool(MOVED.search(second.text))
+    return 0.3 * own + 0.15 * around + says_so - 1.8
+
+
+def _is_moved(first: Statement, mine: Slot, second: Statement, theirs: Slot) -> bool:
+    """Return whether a later statement moves a planned day to another one."""
+    if not all(_day_of(slot.value, each) for each, slot in ((first, mine), (second, theirs))):
+        return False
+    return bool(MOVED.search(second.quote or second.text))
+
+
+def _is_planned(statement: Statement) -> bool:
+    is_prose = not (statement.is_row or statement.is_question)
+    return is_prose and any(_day_of(each.value, statement) for each in statement.slots)
+
+
+def _day_of(value: Value, statement: Statement) -> date | None:
+    """Return the day that a value names if it may have been in the future when it was stated."""
+    if value.kind != "date":
+        return None
+    for year, month, day in value.readings:
+        if month is None or day is None:
+            continue
+        reach = _PLANNED if year else _PLANNED_WITHOUT_YEAR
+        for candidate in (year,) if year else (statement.day.year, statement.day.year + 1):
+            try:
+                found = date(int(candidate), int(month), int(day))
+            except ValueError:
+                continue
+            if not statement.is_dated or statement.day <= found < statement.day + reach:
+                return found
+    return None
+
+
+def _is_day(value: Value) -> bool:
+    """Return whether a date is a day, not a month or a year."""
+    return any(None not in (month, day) for _, month, day in value.readings)
+
+
+def _comparable(first: Slot, second: Slot, bare: float = _MIN_BARE_NUMBER) -> bool:
+    a, b = first.value, second.value
+    if "time" in (a.kind, b.kind) or "uhr" in (a.unit, b.unit):
+        return False
+    if a.kind not in NUMERIC or b.kind not in NUMERIC:
+        return a.kind == b.kind
+    if a.kind != b.kind and {a.kind, b.kind} != {"money", "number"}:
+        return False
+    if a.unit and b.unit and a.unit != b.unit:
+        return False
+    x, y = first.amount, second.amount
+    if a.kind == b.kind == "number" and x < bare and x.is_integer():
+        return False
+    return min(x, y) > 0 and max(x, y) / min(x, y) <= _MAX_RATIO
+
+
+# --- two statements of one conversation ----------------------------------------------------------
+
+_NEW_DAY = re.compile(
+    rf"\b(?:{_POSTPONED}|new (?:date|day|slot|appointment)|put (?:\w+ )?(?:off|back)|"
+    r"(?:moved|pushed|slip\w*|shifted) (?:\w+ )?(?:back )?to|delay(?:s|ed)?|"
+    r"neuer termin|nouvelle date|nueva fecha|nuova data)\b",
+    re.IGNORECASE,
+)
+"""Says that a day is another one now."""
+_REGRET = re.compile(
+    r"\b(?:unfortunately|sorry|afraid|apologi\w+|regret\w*|leider|malheureusement|désolée?|"
+    r"lamentablemente|purtroppo|helaas)\b",
+    re.IGNORECASE,
+)
+"""Says that something has become of a plan, but not of which."""
+_CLAUSE_END = re.compile(
+    r"[,.;:!?()](?=\s|$)|\s[-–—]\s|\b(?:so|because|since|due to|but|weil|denn)\b", re.IGNORECASE
+)
+ANY_PLAN = re.compile(
+    r"\b(?:dates?|days?|slots?|appointments?|termine?|rendez-vous|citas?|appuntament[oi])\b",
+    re.IGNORECASE,
+)
+"""What everything that has a day may be called."""
+_DAY_OF_MONTH = re.compile(
+    r"\bthe (?P<day>[0-3]?\d)(?:st|nd|rd|th)"
+    r"(?=\s*(?:[.,;:!?)]|$|(?:and|at|from|in|instead|now)\b))",
+    re.IGNORECASE,
+)
+_RESCHEDULED_LOG_ODDS = 0.3
+_REPLACED_LOG_ODDS = 0.6
+
+
+def rescheduled_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
+    """Yield the days that a chat or an exchange of mails moved.
+
+    "New date is the 27th" moves the day that was spoken of before in the same conversation, if it
+    is the only one that was still ahead.  "The piano is put off to the 27th" only moves that of a
+    piano.
+    """
+    threads: dict[tuple[str, str], list[Statement]] = defaultdict(list)
+    for each in found:
+        if each.thread and each.is_dated and not each.is_question:
+            threads[each.memory.namespace, each.thread].append(each)
+    for said in threads.values():
+        ahead: dict[date, tuple[Statement, Slot]] = {}
+        for day, told in groupby(sorted(said, key=lambda each: each.day), lambda each: each.day):
+            ahead = {planned: item for planned, item in ahead.items() if day <= planned}
+            today = list(told)
+            if len(ahead) == 1:
+                ((planned, (earlier, own)),) = ahead.items()
+                for later in today:
+                    slot = _new_slot(later, earlier)
+                    if slot is not None and _day_of(slot.value, later) != planned:
+                        difference = Difference(own, slot, frozenset())
+                        yield Pair(earlier, later, difference, _RESCHEDULED_LOG_ODDS)
+            for each in today:
+                if not _CALLED_OFF.search(each.text):
+                    days = ((slot, _day_of(slot.value, each)) for slot in each.slots)
+                    ahead |= {planned: (each, slot) for slot, planned in days if planned}
+
+
+def _new_slot(later: Statement, earlier: Statement) -> Slot | None:
+    """Return the new day that a statement gives what an earlier one is about; None if none."""
+    says_so = _NEW_DAY.search(later.quote) is not None
+    is_regret = later.memory.turn is None and _REGRET.search(later.quote) is not None
+    slot = _planned_slot(later) if says_so or is_regret else None
+    if slot is None:
+        return None
+    subject = _moved_stems(later, slot.value)
+    return slot if _is_about(earlier, subject) or (says_so and not subject) else None
+
+
+def _moved_stems(statement: Statement, new: Value) -> frozenset[str]:
+    """Return the stems of what a sentence says has a new day; none if it only refers to it.
+
+    They stand in the clause of the new day, or in that of the words that say that it was moved.
+    """
+    clauses = _CLAUSE_END.split(statement.quote)
+    near = [each for each in clauses if new.text in each or _NEW_DAY.search(each)]
+    plain = ANY_PLAN.sub(" ", _REGRET.sub(" ", _NEW_DAY.sub(" ", " ".join(near))))
+    weak = weak_words(statement.language)
+    words = (word for word in re.findall(r"\b[^\W\d_][\w'’-]*", plain) if word.lower() not in weak)
+    return frozenset(terms(" ".join(words), statement.language)) - calendar_stems()
+
+
+@cache
+def weak_words(language: str) -> frozenset[str]:
+    """Return the words that name nothing: greetings, auxiliary and usual verbs."""
+    return WEAK_WORDS | VERBS | load_language(language or "en").weak_words
+
+
+def _is_about(earlier: Statement, subject: frozenset[str]) -> bool:
+    """Return whether at least half of the stems that name something are those of a statement."""
+    shared = subject & earlier.context
+    return bool(shared) and 2 * len(shared) >= len(subject)
+
+
+def _planned_slot(statement: Statement) -> Slot | None:
+    """Return the only day ahead that a statement names, be it without its month."""
+    planned = [slot for slot in statement.slots if _day_of(slot.value, statement)]
+    if planned:
+        return planned[0] if len(planned) == 1 else None
+    named = list(_DAY_OF_MONTH.finditer(statement.text))
+    if len(named) != 1:
+        return None
+    number = int(named[0]["day"])
+    month = (statement.day.month - (number >= statement.day.day)) % 12 + 1
+    reading = (None, month, number)
+    value = Value("date", (reading,), "", *named[0].span(), named[0].group())
+    return Slot(value, frozenset())
+
+
+# --- two entries of a calendar -------------------------------------------------------------------
+
+
+def replaced_entry_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
+    """Yield an entry of a calendar that is called off with the only other one of its title.
+
+    Of several others none is known to take its place: a weekly lesson isn't moved to the next one.
+    """
+    entries = [
+        (each, title, slot)
+        for each in found
+        if each.memory.doc_type == "other"
+        and (title := _title_of_entry(each))
+        and (slot := next((slot for slot in each.slots if _is_own_day(slot, each)), None))
+    ]
+    for earlier, title, own in entries:
+        if _CALLED_OFF.search(earlier.quote) is None:
+            continue
+        others = [
+            (each, slot)
+            for each, other, slot in entries
+            if each.document != earlier.document
+            and each.memory.namespace == earlier.memory.namespace
+            and other[: len(title)] == title
+        ]
+        if len(others) == 1 and earlier.precedes(others[0][0]):
+            [(later, slot)] = others
+            if _CALLED_OFF.search(later.quote) is None:
+                difference = Difference(own, slot, frozenset())
+                yield Pair(earlier, later, difference, _REPLACED_LOG_ODDS)
+
+
+def _title_of_entry(statement: Statement) -> tuple[str, ...]:
+    """Return the words of an entry's title, up to one that calls it off."""
+    title = statement.memory.title
+    if not title or not statement.text.startswith(insight_wording.quotable(title)):
+        return ()
+    words = re.findall(r"\w+", _CALLED_OFF.split(title)[0].casefold())
+    return tuple(words)
+
+
+def _is_own_day(slot: Slot, statement: Statement) -> bool:
+    return slot.value.kind == "date" and _day_of(slot.value, statement) == statement.day
