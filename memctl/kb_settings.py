@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -38,7 +39,14 @@ from memctl.literals import (
 )
 from memctl.locking import hold_lock
 from memctl.paths import expand_path, is_device_name
-from memctl.validation import Rule, check_keys, check_value, read_toml, setting_keys
+from memctl.validation import (
+    Rule,
+    check_keys,
+    check_value,
+    parse_toml,
+    read_settings_file,
+    setting_keys,
+)
 
 if TYPE_CHECKING:
     from memctl.records import Filters
@@ -371,7 +379,7 @@ def load_settings(path: Path) -> KnowledgeBaseSettings:
     name = path.parent.name
     whole = f"memctl doctor -k {name} --repair makes it anew and keeps what stands there beside it"
     try:
-        found = read_toml(path)
+        found = _parse(read_settings_file(path), str(path))
     except ConfigError as error:
         if isinstance(error.__cause__, OSError):
             raise
@@ -400,6 +408,12 @@ def load_settings(path: Path) -> KnowledgeBaseSettings:
     loaded = KnowledgeBaseSettings(name=name, created_at=created_at, inboxes=inboxes, **values)
     check_overlap(loaded.chunk_size, loaded.chunk_overlap, place)
     return loaded
+
+
+@lru_cache(maxsize=64)
+def _parse(content: bytes, place: str) -> Mapping[str, Any]:
+    """Return what a kb.toml says, which every command asks for several times."""
+    return parse_toml(content, place)
 
 
 def _refuse_newer(name: str, version: object) -> None:

@@ -200,22 +200,20 @@ def _decode(row: Row, short: frozenset[str]) -> dict[str, Any]:
 
 def to_plain(value: Any) -> Any:
     """Return ``value`` as JSON knows it: records are objects, instants ISO 8601 in UTC."""
+    if value is None or isinstance(value, (str, int)):  # most are: what follows takes its time
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, Struct):
         return _with_unit({name: to_plain(item) for name, item in asdict(value).items()})
     if isinstance(value, Mapping):
         return {str(key): to_plain(item) for key, item in value.items()}
-    if isinstance(value, str):
-        return value
     if hasattr(value, "months"):
         return _interval(value)
     if isinstance(value, (list, tuple, set, frozenset)):
         return [to_plain(item) for item in value]
     if isinstance(value, datetime):
         return _instant(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, (bool, int)):
-        return value
     return _plain_of_engine(value)
 
 

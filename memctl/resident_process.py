@@ -6,6 +6,7 @@ Started by ``memctl resident start`` and by commands that run for long; see ``me
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -14,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from memctl import __version__
-from memctl.cli.main import run
+from memctl.cli.main import OBJECTS_BETWEEN_COLLECTIONS, run
 from memctl.config import load_config
 from memctl.errors import LockedError, MemctlError
 from memctl.locking import hold_lock
@@ -36,6 +37,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     os.umask(0o077)
     limit_malloc_caching()
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     home = Path(given.home)
     folder = home / FOLDER
     flags = {"home": given.home, **({"config": given.config} if given.config else {})}

@@ -61,12 +61,19 @@ def setting_rules(section: type[Any]) -> dict[str, Rule]:
     return {key: rule_of(section, key) for key in setting_keys(section)}
 
 
-def setting_keys(section: type[Any]) -> list[str]:
+def setting_keys(section: type[Any]) -> tuple[str, ...]:
     """Return the names of the settings of a settings class, in order; rules are not looked at."""
+    classes: Any = section  # mypy 1 does not see that a class is hashable
+    return _keys(classes)
+
+
+@cache
+def _keys(classes: Hashable) -> tuple[str, ...]:
+    section: Any = classes
     declared: dict[str, str] = {}
     for each in reversed(section.__mro__):
         declared |= vars(each).get("__annotations__", {})
-    return [key for key in section.__struct_fields__ if declared[key].startswith("Annotated[")]
+    return tuple(key for key in section.__struct_fields__ if declared[key].startswith("Annotated["))
 
 
 @cache
@@ -235,16 +242,24 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises:
         ConfigError: It cannot be read or is not TOML; the message names line and column.
     """
+    return parse_toml(read_settings_file(path), str(path))
+
+
+def read_settings_file(path: Path) -> bytes:
+    """Return a file of settings; a missing one is empty.
+
+    Raises:
+        ConfigError: It is too big to be one, or cannot be read.
+    """
     try:
-        data = read_limited(path)
+        return read_limited(path)
     except FileNotFoundError:
-        return {}
+        return b""
     except OSError as error:
         raise ConfigError(
             f"{display_path(path)}: cannot be read: {os_error_reason(error)}",
             os_error_hint(error, _FILE_HINT),
         ) from error
-    return parse_toml(data, str(path))
 
 
 def parse_toml(data: bytes, place: str) -> dict[str, Any]:
@@ -257,6 +272,8 @@ def parse_toml(data: bytes, place: str) -> dict[str, Any]:
     Raises:
         ConfigError: It is no TOML; the message names line and column.
     """
+    if not data:
+        return {}
     import tomllib
 
     try:

@@ -16,7 +16,6 @@ import memctl
 from memctl.forget import Selection
 from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
 from memctl.records import Filters, Hit
-from memctl.search import term_statistics
 from memctl.search.retrieval import corpus
 from memctl.search.retrieval.candidate_rows import InMemoryRows
 from memctl.store.tables import snapshot
@@ -94,9 +93,9 @@ def test_nothing_is_read_twice_for_questions_about_the_same_state(
     notes: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted = []
-    original = term_statistics.sample_term_statistics
+    original = corpus.sample_term_statistics
     monkeypatch.setattr(
-        term_statistics,
+        corpus,
         "sample_term_statistics",
         lambda *given: counted.append(given) or original(*given),
     )
@@ -107,6 +106,31 @@ def test_nothing_is_read_twice_for_questions_about_the_same_state(
     notes.ingest(text=KEY)
     tells(notes)
     assert len(counted) == 2
+
+
+def test_what_was_counted_is_known_to_the_next_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def scores() -> list[tuple[str, float]]:
+        with memctl.open("notes", home=tmp_path, create=True) as notes:
+            if not notes.documents.list().num_rows:
+                notes.ingest(text=RENT)
+                notes.ingest(text=KEY)
+            return [(hit.text, hit.score) for hit in notes.query(ASKED).hits]
+
+    expected = scores()
+    counted = []
+    for name in ("_count_languages", "_count_matching", "sample_term_statistics"):
+        original = getattr(corpus, name)
+        monkeypatch.setattr(
+            corpus, name, lambda *given, _of=original: counted.append(given) or _of(*given)
+        )
+    assert scores() == expected
+    assert not counted
+    with memctl.open("notes", home=tmp_path) as notes:
+        notes.ingest(text="The boiler is serviced in May.")
+    scores()
+    assert counted
 
 
 def test_repeated_reads_come_from_memory_and_are_the_same(

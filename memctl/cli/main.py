@@ -48,7 +48,8 @@ _PARSER_WORDS = {
     "Got unexpected extra argument(s)": "too many arguments:",
 }
 """Typer 0.29 says in pydantic's words what is wrong with a value; those are ours."""
-_OBJECTS_BETWEEN_COLLECTIONS = 200_000
+OBJECTS_BETWEEN_COLLECTIONS = 200_000
+"""Rows are small objects without cycles."""
 _NO_COMMAND = re.compile(r"No such command '(.*?)'")
 _SHOWN_COMMANDS = 3
 _HELP_FLAGS = ("-h", "--help")
@@ -228,7 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         accept_any_text(stream)
     sys.unraisablehook = interrupt_again
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)  # rows are small objects without cycles
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     given = list(sys.argv[1:] if arguments is None else arguments)
     code = run(given)
     if code == _INTERRUPTED:

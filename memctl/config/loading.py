@@ -9,6 +9,7 @@ import logging
 import os
 import stat
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -300,6 +301,7 @@ def child_environment(named: Mapping[str, str]) -> dict[str, str]:
     return {**os.environ, **named}
 
 
+@cache
 def variable_name(dotted: str) -> str:
     """Return the environment variable of a setting: ``MEMCTL_WATCH_SETTLE_SECONDS``."""
     return f"{_VARIABLE_PREFIX}{dotted.replace('.', '_').upper()}"

@@ -6,10 +6,10 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import Struct, msgpack
+from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.graph.derivation import LINKS_TO, OBJECT, PAGE, SUBJECT, VALUE
@@ -24,7 +24,7 @@ from memctl.graph.mentions import Link, Mentions, Passage, context_of, read_ment
 from memctl.graph.name_resolution import Decisions, Resolution, people_by_name_part, resolve
 from memctl.ids import entity_id, storable
 from memctl.rows.references import BETWEEN_ENTITIES
-from memctl.store.file_caches import code_digest
+from memctl.store.file_caches import code_digest, kept_or_made
 from memctl.store.tables.filter_expressions import Expr, both, col
 
 if TYPE_CHECKING:
@@ -525,10 +525,5 @@ def cached_name_index(
     name = json.dumps(
         [snapshot.state, code_digest(*_INDEXING_PACKAGES), what, evidence_only, decided]
     )
-    known = snapshot.derived and snapshot.derived.read("names", name)
-    if known:
-        return msgpack.decode(known, type=NameIndex)
-    made = build_index(snapshot, where, decisions, evidence_only=evidence_only)
-    if snapshot.derived:
-        snapshot.derived.write("names", name, msgpack.encode(made))
-    return made
+    build = partial(build_index, snapshot, where, decisions, evidence_only=evidence_only)
+    return kept_or_made(snapshot.derived, "names", name, NameIndex, build)

@@ -237,8 +237,6 @@ class SearchContext(Struct, frozen=True):
         An embedder that the configuration rules out fails only when it is used: the other targets
         may be enough.
         """
-        from memctl.models.providers import AbsentEmbedder
-
         loaded: dict[tuple[str, int], Embedder] = {}
         found: dict[str, Embedder] = {}
         for target in self.targets:
@@ -247,6 +245,8 @@ class SearchContext(Struct, frozen=True):
                 try:
                     loaded[key] = target.services.embedder
                 except ConfigError as error:
+                    from memctl.models.providers import AbsentEmbedder
+
                     loaded[key] = AbsentEmbedder(*key, error)
             found[target.name] = loaded[key]
         return found

@@ -88,7 +88,7 @@ def ask(arguments: Sequence[str], version: str) -> int | None:
     except (OSError, ValueError):
         code = None
     except KeyboardInterrupt:
-        sys.stderr.write("error: interrupted\n")
+        os.write(2, b"error: interrupted\n")
         return _INTERRUPTED
     finally:
         connection.close()

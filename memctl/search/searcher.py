@@ -19,7 +19,6 @@ from memctl.errors import MemctlError
 from memctl.literals import DEFAULT_HOPS
 from memctl.models.protocols import Embedder
 from memctl.records import Filters, Hit
-from memctl.search.agentic_search import Reformulate, search_in_rounds
 from memctl.search.answering.relevance import hit_relevance, judge_relevance
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.query.analyzers import Analysis, analyze
@@ -73,6 +72,7 @@ from memctl.store.tables.filter_expressions import Expr, both, col
 if TYPE_CHECKING:
     from memctl.graph.name_index import NameIndex
     from memctl.graph.name_resolution import Decisions
+    from memctl.search.agentic_search import Reformulate
     from memctl.search.answering.communities import CommunityFinder
 
 MIN_CANDIDATES = 100
@@ -289,6 +289,8 @@ class Searcher:
             expression = parse_query(question, self._corpus.languages(plan.main_filters))
         if plan.mode != "agentic":
             return self._select(self._search_once(expression, plan), plan)
+        from memctl.search.agentic_search import search_in_rounds  # 14 ms
+
         plan = replace(plan, mode="hybrid")
 
         def search_once(query: str | None) -> SearchOutcome:

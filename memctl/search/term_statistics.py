@@ -75,9 +75,8 @@ class TermStatistics(Struct, frozen=True):
         )
 
 
-def joint_statistics(sources: Sources, where: Expr | None) -> TermStatistics:
-    """Count the terms in samples of all sources for which a condition holds."""
-    each = {kb: sample_term_statistics(source, where) for kb, source in sources.items()}
+def joint_statistics(each: Mapping[str, TermStatistics]) -> TermStatistics:
+    """Return the statistics of all knowledge bases together."""
     lengths = {kb: statistics.average_length for kb, statistics in each.items()}
     return replace(reduce(add, each.values()), lengths=lengths)
 

@@ -13,11 +13,12 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
+from msgspec import MsgspecError, msgpack
 
 from memctl.errors import LockedError
 from memctl.files import atomic_write, name_in_errors, save_file
@@ -29,9 +30,12 @@ if TYPE_CHECKING:
 DERIVED_FOLDER = "derived"
 MAX_DERIVED_FILES = 4
 """Of each kind; of more, the oldest go."""
-DerivedKind = Literal["names", "vectors", "results"]
-"""The index of names, vectors of names, what questions were given."""
+DerivedKind = Literal["names", "vectors", "results", "languages", "scopes", "statistics"]
+"""The index of names, vectors of names, what questions were given; of what is searched the
+languages, how much there is, and how common its terms are."""
 _DIGEST_BYTES = hashlib.sha256().digest_size
+
+T = TypeVar("T")
 
 
 class DerivedCache:
@@ -78,15 +82,54 @@ class DerivedCache:
         return self._folder / f"{kind}-{hashlib.sha256(name.encode()).hexdigest()}"
 
 
+def kept_or_made(
+    derived: DerivedCache | None,
+    kind: DerivedKind,
+    name: str,
+    type_: type[T],
+    make: Callable[[], T],
+    holds: Callable[[T], bool] = lambda _: True,
+) -> T:
+    """Return what was kept by a name, or make it and keep it.
+
+    Args:
+        derived: Where it is kept; None keeps nothing.
+        kind: What it is.
+        name: Says all that decides its content, the state of the tables too.
+        type_: Its type, which msgspec can read.
+        make: Makes it.
+        holds: Tells whether what was kept counts still.
+    """
+    if derived is None:
+        return make()
+    if content := derived.read(kind, name):
+        with suppress(MsgspecError):  # other code wrote it
+            kept = msgpack.decode(content, type=type_)
+            if holds(kept):
+                return kept
+    made = make()
+    derived.write(kind, name, msgpack.encode(made))
+    return made
+
+
 @cache
-def code_digest(*packages: str) -> str:
-    """Return a digest of the code of packages, which tells what other code has made."""
+def code_digest(*names: str) -> str:
+    """Return a digest of the code of packages and modules, which tells what other code has made."""
     digest = hashlib.sha256()
-    for package in packages:
-        for file in sorted(Path(str(files(package))).rglob("*")):
-            if file.suffix in (".py", ".json"):
-                digest.update(file.read_bytes())
+    for name in names:
+        for file in _code_files(name):
+            digest.update(file.read_bytes())
     return digest.hexdigest()
+
+
+def _code_files(name: str) -> list[Path]:
+    spec = find_spec(name)
+    assert spec is not None
+    if not spec.submodule_search_locations:
+        return [Path(str(spec.origin))]
+    folders = map(Path, spec.submodule_search_locations)
+    files = (file for folder in folders for file in folder.rglob("*"))
+    return sorted(file for file in files if file.suffix in (".py", ".json"))
 
 
 def drop_derived_cache(folder: Path) -> None:

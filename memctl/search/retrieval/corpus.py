@@ -5,10 +5,11 @@ Knows nothing of any particular question.
 
 from __future__ import annotations
 
+import json
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pyarrow.compute as pc
@@ -28,7 +29,9 @@ from memctl.search.term_statistics import (
     TermStatistics,
     joint_statistics,
     read_spread_sample,
+    sample_term_statistics,
 )
+from memctl.store.file_caches import DerivedKind, code_digest, kept_or_made
 from memctl.store.tables.filter_expressions import Expr, both, col, memory_filter, namespace_filter
 from memctl.store.tables.metadata_filters import metadata_condition
 from memctl.store.tables.snapshot import CachedSnapshot, Snapshot
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from memctl.graph.name_resolution import Decisions
 
 
+T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
@@ -55,6 +59,17 @@ index of vectors, which is faster than to compare them all."""
 _BYTES_OF_TEXT, _BYTES_OF_NUMBER = 500, 6
 """That a memory takes with the columns that are searched, and each number of its vector: two as it
 is stored, and four as it is compared."""
+
+
+_COUNTING_MODULES = ("memctl.search.term_statistics", "memctl.search.retrieval.corpus")
+"""Whose code decides what is counted."""
+
+
+class _Counted(Struct, frozen=True):
+    """How many memories of one knowledge base match, and when they do."""
+
+    memories: int
+    valid: ValiditySpan
 
 
 class _CachedScope(Struct):
@@ -79,8 +94,9 @@ class Corpus:
 
     def __init__(self, sources: Sources, clock: Callable[[], datetime]) -> None:
         self.sources = {kb: CachedSnapshot(sources[kb]) for kb in sorted(sources)}
-        self.ended_facts = EndedFacts(self.sources)
+        self.ended_facts = EndedFacts(self.sources, self._count_ended)
         self._clock = clock
+        self._states: dict[str, str] = {}
         self._languages: dict[Filters, tuple[str, ...]] = {}
         self._has_any: dict[Filters, bool] = {}
         self._scopes: _TimedCache[Filters, _CachedScope] = _TimedCache(_CACHED_SCOPES)
@@ -105,11 +121,10 @@ class Corpus:
         known = self._languages.get(within)
         if known is not None:
             return known
-        where, seen = namespace_filter(within), Counter[str]()
-        for snapshot in self.sources.values():
-            count = snapshot.count("documents", where)
-            for table in read_spread_sample(snapshot, "documents", where, ["language"], count):
-                seen.update(language or "en" for language in table["language"].to_pylist())
+        seen = Counter[str]()
+        for kb, source in self.sources.items():
+            count = partial(_count_languages, source, namespace_filter(within))
+            seen.update(self._kept(kb, "languages", within, dict[str, int], count))
         least = _MIN_LANGUAGE_SHARE * seen.total()
         common = [name for name, count in seen.most_common(_MAX_LANGUAGES) if count >= least]
         return self._languages.setdefault(within, tuple(dict.fromkeys([*common, "en"])))
@@ -117,8 +132,9 @@ class Corpus:
     def has_any(self, filters: Filters) -> bool:
         """Return whether any memory matched the filters when they were first asked for."""
         if filters not in self._has_any:
-            where = self._where(filters, self._clock())
-            self._has_any[filters] = any(self._counts(where).values())
+            now = self._clock()
+            counted = self._count_matching(filters, self._where(filters, now), now)
+            self._has_any[filters] = any(each.memories for each in counted.values())
         return self._has_any[filters]
 
     def count(self, scope: SearchScope, where: Expr) -> int:
@@ -144,14 +160,38 @@ class Corpus:
         )
 
     def _read_scope(self, filters: Filters, now: datetime) -> SearchScope:
-        where: Expr | None = self._where(filters, now)
-        counts, valid = self._counts(where), ValiditySpan(now, self._first_expiry(filters, where))
-        where = None if self._counts(None) == counts else where
+        condition = self._where(filters, now)
+        counted = self._count_matching(filters, condition, now)
+        counts = {kb: each.memories for kb, each in counted.items()}
+        ends = (each.valid.until for each in counted.values())
+        valid = ValiditySpan(now, min((end for end in ends if end is not None), default=None))
+        where = None if self._counts(None) == counts else condition
         sources = {
             kb: (InMemoryRows if counts[kb] <= MAX_IN_MEMORY else TableRows)(source, where)
             for kb, source in self.sources.items()
         }
         return SearchScope(where, sources, valid)
+
+    def _count_matching(
+        self, filters: Filters, where: Expr, now: datetime
+    ) -> Mapping[str, _Counted]:
+        """Count the memories that match the filters, by knowledge base."""
+        return {
+            kb: self._kept(
+                kb,
+                "scopes",
+                filters,
+                _Counted,
+                partial(_count_matching, source, filters, where, now),
+                lambda kept: kept.valid.contains(now),
+            )
+            for kb, source in self.sources.items()
+        }
+
+    def _count_ended(self, kb: str) -> int:
+        """Return how many facts of a knowledge base have ended or will end."""
+        count = partial(self.sources[kb].count, "memories", _ENDED)
+        return self._kept(kb, "scopes", "ended facts", int, count)
 
     def _hold_in_memory(self, cached: _CachedScope) -> None:
         """Have the rows of a scope held in memory, as far as there is room for them."""
@@ -166,22 +206,19 @@ class Corpus:
             sources[kb] = InMemoryRows(self.sources[kb], cached.scope.where)
         cached.scope = replace(cached.scope, sources=sources)
 
-    def _first_expiry(self, filters: Filters, where: Expr | None) -> datetime | None:
-        """Return when the first of the matching memories expires; None if none does."""
-        if filters.as_of is not None:
-            return None
-        ending = both(where, ~col("expires_at").is_null())
-        found = (each.scan("memories", ending, ["expires_at"]) for each in self.sources.values())
-        ends = (pc.min(table["expires_at"]).as_py() for table in found)
-        return min((end for end in ends if end is not None), default=None)
-
     def statistics(self, filters: Filters, scope: SearchScope) -> TermStatistics:
         """Return how common terms are among the memories that match the filters."""
         known = self._statistics.get(filters, scope.valid.since)
         if known is not None:
             return known
-        found = joint_statistics(self.sources, scope.where)
-        return self._statistics.put(filters, found, scope.valid)
+        each = {kb: self._count_terms(kb, filters, scope) for kb in self.sources}
+        return self._statistics.put(filters, joint_statistics(each), scope.valid)
+
+    def _count_terms(self, kb: str, filters: Filters, scope: SearchScope) -> TermStatistics:
+        count = partial(sample_term_statistics, self.sources[kb], scope.where)
+        if scope.valid.until is not None:
+            return count()
+        return self._kept(kb, "statistics", filters, TermStatistics, count)
 
     def graph(
         self,
@@ -218,6 +255,41 @@ class Corpus:
 
     def _counts(self, where: Expr | None) -> Mapping[str, int]:
         return {kb: source.count("memories", where) for kb, source in self.sources.items()}
+
+    def _kept(
+        self,
+        kb: str,
+        kind: DerivedKind,
+        what: Filters | str,
+        type_: type[T],
+        make: Callable[[], T],
+        holds: Callable[[T], bool] = lambda _: True,
+    ) -> T:
+        """Return what is computed of a knowledge base and kept on disk until its next commit."""
+        if kb not in self._states:
+            state = self.sources[kb].state_of("documents", "memories")
+            self._states[kb] = json.dumps([code_digest(*_COUNTING_MODULES), state])
+        name = json.dumps([self._states[kb], repr(what)])
+        return kept_or_made(self.sources[kb].derived, kind, name, type_, make, holds)
+
+
+def _count_languages(source: Snapshot, where: Expr | None) -> dict[str, int]:
+    """Return how often each language is in a sample of the documents that meet a condition."""
+    seen, count = Counter[str](), source.count("documents", where)
+    for table in read_spread_sample(source, "documents", where, ["language"], count):
+        seen.update(language or "en" for language in table["language"].to_pylist())
+    return seen
+
+
+def _count_matching(
+    source: Snapshot, filters: Filters, where: Expr | None, now: datetime
+) -> _Counted:
+    """Return how many memories meet the condition of filters, until the first of them expires."""
+    end = None
+    if filters.as_of is None:
+        ending = both(where, ~col("expires_at").is_null())
+        end = pc.min(source.scan("memories", ending, ["expires_at"])["expires_at"]).as_py()
+    return _Counted(source.count("memories", where), ValiditySpan(now, end))
 
 
 class _TimedCache(Generic[K, V]):
@@ -257,14 +329,16 @@ class EndedFacts:
 
     Args:
         sources: Snapshots by the name of their knowledge base.
+        count: Returns how many such facts a knowledge base has.
     """
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: Sources, count: Callable[[str], int]) -> None:
         self._all = sources
+        self._count = count
 
     @cached_property
     def _sources(self) -> Sources:
-        return {kb: source for kb, source in self._all.items() if source.count("memories", _ENDED)}
+        return {kb: source for kb, source in self._all.items() if self._count(kb)}
 
     def mark(self, hits: Sequence[Hit], at: datetime) -> tuple[Hit, ...]:
         """Return the hits with the facts in them that had ended by a time."""
