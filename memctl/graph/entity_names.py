@@ -29,9 +29,11 @@ _OWNED = re.compile(r"['’]s?$")
 _LAST_FIRST = re.compile(r"([^\W\d_][\w'’-]+), ([^\W\d_][\w'’.-]*(?: [^\W\d_]\.?)?)")
 _HONORIFICS = word_set(
     """mr mrs ms miss mx dr prof professor doctor herr herrn frau sir dame captain capt colonel col
-    sergeant sgt reverend rev judge senator sen governor gov mayor"""
+    sergeant sgt reverend rev revd judge senator sen governor gov mayor cllr councillor lieutenant
+    lt mme mlle madame monsieur signor signora mw dhr"""
 )
-_HERS, _HIS = word_set("mrs ms miss frau"), word_set("mr herr")
+_HERS = word_set("mrs ms miss frau mme mlle madame signora mw")
+_HIS = word_set("mr herr herrn monsieur signor dhr")
 _GENERATIONS = word_set("jr sr junior senior ii iii iv")
 _PARTICLES = word_set("de da di van von der den del la le du bin al of the and for")
 _FORMS = {

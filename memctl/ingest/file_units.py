@@ -265,7 +265,7 @@ def files_of_units(snapshot: Snapshot, ids: Iterable[str]) -> list[str]:
 
 
 def names_in_units(snapshot: Snapshot, listing: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what the units of a file name, those first that most units name.
+    """Return what the units of a file name, those first that most units name; no addresses.
 
     The file's own document has none of it: what is forgotten of a unit is gone with the unit.
 
@@ -280,7 +280,7 @@ def names_in_units(snapshot: Snapshot, listing: Mapping[str, Any]) -> tuple[str,
         where = col("root_id").is_in(some) & col("status").is_in(LIVE_STATUSES)
         found = snapshot.scan("documents", where, ["entities"], (("source", "asc"), ("id", "asc")))
         for names in found["entities"].to_pylist():
-            counts.update(names or ())
+            counts.update(name for name in names or () if "@" not in name and "://" not in name)
     return tuple(name for name, _ in counts.most_common(_MOST_NAMES))
 
 
