@@ -151,6 +151,8 @@ GraphFormat = Literal["graphml", "dot"]
 
 RECORD_READER = "record/1"
 """The reader of texts that come as such, without a file."""
+LISTING_READER = "listing/1"
+"""The reader of the document that says what a file of many units holds."""
 SESSION_READER = "session/1"
 """The reader of what is said in a conversation as it goes on."""
 REFERRING_WORDS = ("previous", "earlier", "discussed", "mentioned", "last time", "remind")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 
 from msgspec import Struct
@@ -29,9 +30,11 @@ _OWNED = re.compile(r"['’]s?$")
 _LAST_FIRST = re.compile(r"([^\W\d_][\w'’-]+), ([^\W\d_][\w'’.-]*(?: [^\W\d_]\.?)?)")
 _HONORIFICS = word_set(
     """mr mrs ms miss mx dr prof professor doctor herr herrn frau sir dame captain capt colonel col
-    sergeant sgt reverend rev judge senator sen governor gov mayor"""
+    sergeant sgt reverend rev revd judge senator sen governor gov mayor cllr councillor lieutenant
+    lt mme mlle madame monsieur signor signora mw dhr"""
 )
-_HERS, _HIS = word_set("mrs ms miss frau"), word_set("mr herr")
+_HERS = word_set("mrs ms miss frau mme mlle madame signora mw")
+_HIS = word_set("mr herr herrn monsieur signor dhr")
 _GENERATIONS = word_set("jr sr junior senior ii iii iv")
 _PARTICLES = word_set("de da di van von der den del la le du bin al of the and for")
 _FORMS = {
@@ -40,6 +43,29 @@ _FORMS = {
 _COMPANIES = word_set("inc corp ltd co llc gmbh ag plc sa se bv nv kg oy ab srl spa pty")
 _NO_PERSONS = ORGANISATION_ENDS | PLACE_ENDS
 _MIN_ACRONYM_WORDS = 3
+
+
+_WORD_OF_NAME = r"[A-ZÀ-ÖØ-Þ](?:[\w'’-]*\w)?"
+_FULL_NAME = rf"(?<![\w-])(?P<full>{_WORD_OF_NAME}(?: {_WORD_OF_NAME}){{1,3}})"
+_ALSO = rf"[\"“'‘*_]*(?P<also>{_WORD_OF_NAME}(?: {_WORD_OF_NAME}){{0,2}})[\"”'’*_]*(?=[.,;:!?)]|$)"
+_STATED = (
+    r"^Nickname of (?P<full>[^\n:(]+?)(?: \([^)\n]*\))?: (?P<also>[^\n]+)$",
+    rf"{_FULL_NAME}['’]s nickname is {_ALSO}",
+    rf"{_FULL_NAME}[*_]*(?: is|,)? \(?(?:aka|a\.k\.a\.|also known as|nicknamed) {_ALSO}",
+    rf"^\W*{_FULL_NAME}[*_]*(?: [-–—] |: )[^\n]*\b(?i:everyone|everybody|they|we|people|friends"
+    rf"|mates|the [a-z]+)(?: all)? calls? (?:him|her|them) {_ALSO}",
+)
+"""How texts state what else somebody is called."""
+_QUOTED = re.compile(
+    rf"(?<![\w-])(?P<first>{_WORD_OF_NAME}) \(?[\"“„'‘«]"
+    rf"(?P<also>{_WORD_OF_NAME}(?: {_WORD_OF_NAME})?)[\"”“'’»]\)? (?P<last>{_WORD_OF_NAME})"
+)
+"""What somebody is called between the parts of a name."""
+_SAYS_MORE = re.compile(
+    r"nickname|\baka\b|a\.k\.a\.|also known as| calls? (?:him|her|them) |\w \(?[\"“„'‘«][^\W\d_]",
+    re.I,
+)
+_NICKNAMES = re.compile(r"\s*[,;]\s*")
 
 
 class Person(Struct, frozen=True):
@@ -181,3 +207,22 @@ def is_acronym(name: str) -> bool:
 def _without_accents(text: str) -> str:
     apart = unicodedata.normalize("NFKD", text)
     return unicodedata.normalize("NFC", "".join(c for c in apart if not unicodedata.combining(c)))
+
+
+def stated_names(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the full names that a text has with what each is called too."""
+    if not _SAYS_MORE.search(text):
+        return
+    for match in _QUOTED.finditer(text):
+        if is_given_name(match["first"]) and not is_everyday(match["also"].casefold()):
+            yield f"{match['first']} {match['last']}", match["also"]
+    for form in _STATED:
+        for match in re.finditer(form, text, re.MULTILINE):
+            full = match["full"]
+            for also in _NICKNAMES.split(match["also"].strip()):
+                if _is_written_as_name(full) and _is_written_as_name(also):
+                    yield full, also
+
+
+def _is_written_as_name(name: str) -> bool:
+    return bool(name) and all(word[:1].isupper() for word in name.split())

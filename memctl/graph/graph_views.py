@@ -229,7 +229,15 @@ class GraphView(Struct, frozen=True, dict=True):
         things = (*self.things, *((title, PAGE) for title in self.aliases))
         index = with_values(self.snapshot, self.read_index(self.decisions))
         index = with_edges(index, self.edges, things)
-        return Graph(with_aliases(index, self.aliases) if self.aliases else index)
+        return Graph(with_aliases(index, self._aliases()) if self.aliases else index)
+
+    def _aliases(self) -> Mapping[str, Sequence[str]]:
+        """What else documents are called, without what was decided to be somebody else."""
+        apart = self.decisions.are_apart
+        return {
+            title: [other for other in others if not apart(name_key(title), name_key(other))]
+            for title, others in self.aliases.items()
+        }
 
     def overview(self, limit: int | None = _TOP) -> Overview:
         """Return counts, at most so many of the best connected nodes, and the largest communities.

@@ -19,9 +19,11 @@ from memctl.graph.entity_names import (
     name_key,
     parse_company,
     parse_person,
+    stated_names,
 )
 from memctl.graph.mentions import Link, Mentions, Passage, context_of, read_mentions
 from memctl.graph.name_resolution import Decisions, Resolution, people_by_name_part, resolve
+from memctl.graph.page_names import read_aliases
 from memctl.ids import entity_id, storable
 from memctl.rows.references import BETWEEN_ENTITIES
 from memctl.store.file_caches import code_digest, kept_or_made
@@ -121,7 +123,11 @@ def build_index(
     verbatim = both(where, (col("level") == "evidence") | stated)
     mentions = read_mentions(snapshot, verbatim if evidence_only else where)
     resolution = resolve(
-        mentions.by_context(), mentions.types, decisions, mentions.ambiguous_speakers()
+        mentions.by_context(),
+        mentions.types,
+        decisions,
+        mentions.ambiguous_speakers(),
+        _stated_names(snapshot, mentions),
     )
     found = _with_short_forms(mentions, resolution, decisions)
     numbered = _NodeNumbers(mentions, resolution, found)
@@ -141,6 +147,31 @@ def build_index(
         by_key=numbered.by_key,
         places=numbered.places,
     )
+
+
+def _stated_names(snapshot: Snapshot, mentions: Mentions) -> dict[str, str]:
+    """Return the keys of people's names by those of what passages say that they are called, too.
+
+    What may mean somebody else as well is left out.
+    """
+    documents = {passage.document for passage in mentions.passages}
+    pairs = [
+        (title, also)
+        for title, others in read_aliases(snapshot, None, documents).items()
+        for also in others
+    ]
+    pairs += (pair for passage in mentions.passages for pair in stated_names(passage.text))
+    bearers: dict[str, set[str]] = defaultdict(set)
+    for full, also in pairs:
+        person = parse_person(name_key(full), mentions.types.get(full, "person"))
+        if person is not None and person.is_full:
+            bearers[name_key(also)].add(name_key(full))
+    full_names = {name_key(full) for full, _ in pairs}
+    return {
+        also: min(full)
+        for also, full in bearers.items()
+        if len(full) == 1 and also not in full_names and not is_everyday(also)
+    }
 
 
 def with_edges(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -61,6 +62,7 @@ def resolve(
     types: Mapping[str, str],
     decisions: Decisions,
     ambiguous_speakers: frozenset[Place] = frozenset(),
+    stated: Mapping[str, str] = MappingProxyType({}),
 ) -> Resolution:
     """Return what the names in each context mean.
 
@@ -69,6 +71,7 @@ def resolve(
         types: What kind of thing each name is of.
         decisions: What was decided by hand.
         ambiguous_speakers: Names that in that context cannot be short for a longer one.
+        stated: The keys of full names by those of what texts say that their bearers are called.
     """
     resolver = _Resolver(contexts, types, decisions, ambiguous_speakers)
     nodes = {
@@ -77,6 +80,11 @@ def resolve(
         for name, node in resolver.in_context(context).items()
     }
     joined = _first_of_groups(decisions.same)
+    joined |= {
+        also: joined.get(full, full)
+        for also, full in stated.items()
+        if also not in joined and not decisions.are_apart(also, full)
+    }
     return Resolution(
         {place: joined.get(node, node) for place, node in nodes.items()}, nodes, resolver.keys
     )

@@ -9,7 +9,7 @@ import json
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -106,16 +106,25 @@ def read_pages(kb: str, snapshot: Snapshot, where: Expr | None) -> list[Page]:
     return pages
 
 
-def read_aliases(snapshot: Snapshot, where: Expr | None) -> dict[str, tuple[str, ...]]:
+def read_aliases(
+    snapshot: Snapshot, where: Expr | None, among: Collection[str] | None = None
+) -> dict[str, tuple[str, ...]]:
     """Return the other names that front matter gives documents, by their titles.
+
+    Args:
+        snapshot: Where the documents are.
+        where: A condition that holds for those that count.
+        among: Their ids; by default any.
 
     Raises:
         DamagedError: The table cannot be read.
     """
     has_some = both(where, col("metadata").like_glob('*"[aA][lL][iI][aA][sS]*'))
-    rows = snapshot.scan("documents", has_some, ["title", "metadata"]).to_pylist()
+    rows = snapshot.scan("documents", has_some, ["id", "title", "metadata"]).to_pylist()
     found: dict[str, tuple[str, ...]] = {}
     for row in rows:
+        if among is not None and row["id"] not in among:
+            continue
         if has_words(row["title"] or "") and (names := _aliases(row["metadata"])):
             found[row["title"]] = (*found.get(row["title"], ()), *names)
     return found

@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from memctl.ingest.batches import (
 )
 from memctl.ingest.discovery.sources import Source
 from memctl.ingest.source_reading import read_parts
+from memctl.literals import LISTING_READER
 from memctl.paths import display_path
 from memctl.readers import Readers, kind_of_units
 from memctl.readers.file_kinds import FileKind
@@ -38,14 +40,14 @@ from memctl.store.tables.filter_expressions import Expr, col
 if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
 
-LISTING_READER = "listing/1"
-"""The reader of the document that says what a file of many units holds."""
 SHARED = "shared"
 """In the metadata of that document: the documents of units that other files have, too."""
 BYTES_TOGETHER = 4 << 20
 UNITS_TOGETHER = 1024
 """At most this many units, or this much text, are judged together."""
 _MOST_NAMED = 20
+_MOST_NAMES = 200
+"""What is shown of the names in a file of many units."""
 
 
 def kind_of(wanted: WantedSource) -> FileKind | None:
@@ -260,6 +262,26 @@ def files_of_units(snapshot: Snapshot, ids: Iterable[str]) -> list[str]:
             "documents", is_listing & col("source").is_in(some), ["id"]
         ).to_pylist()
     ]
+
+
+def names_in_units(snapshot: Snapshot, listing: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what the units of a file name, those first that most units name; no addresses.
+
+    The file's own document has none of it: what is forgotten of a unit is gone with the unit.
+
+    Args:
+        snapshot: Where they are.
+        listing: The row of the document that says what the file holds.
+    """
+    shared = json.loads(listing["metadata"] or "{}").get(SHARED, ())
+    own = live_units(snapshot, listing["source"], listing["namespace"])
+    counts: Counter[str] = Counter()
+    for some in in_portions(list(dict.fromkeys((*own, *shared)))):
+        where = col("root_id").is_in(some) & col("status").is_in(LIVE_STATUSES)
+        found = snapshot.scan("documents", where, ["entities"], (("source", "asc"), ("id", "asc")))
+        for names in found["entities"].to_pylist():
+            counts.update(name for name in names or () if "@" not in name and "://" not in name)
+    return tuple(name for name, _ in counts.most_common(_MOST_NAMES))
 
 
 def units_of(snapshot: Snapshot, ids: Iterable[str]) -> list[str]:

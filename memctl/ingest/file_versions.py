@@ -18,9 +18,9 @@ from msgspec.structs import replace
 
 from memctl.ids import document_id
 from memctl.ingest.discovery.sources import STDIN_NAME, absolute, path_of, printable
-from memctl.ingest.file_units import LISTING_READER, is_unit
+from memctl.ingest.file_units import is_unit
 from memctl.kb_settings import KnowledgeBaseSettings
-from memctl.literals import RECORD_READER
+from memctl.literals import LISTING_READER, RECORD_READER
 from memctl.records import FileOutcome
 from memctl.redaction import redact_secrets
 from memctl.rows.references import in_portions

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.ids import root_id
-from memctl.literals import SESSION_READER, Sort
+from memctl.literals import LISTING_READER, SESSION_READER, Sort
 from memctl.memories.importance_decay import COLUMNS, Decay
 from memctl.records import Document, Filters, Memory, Relation
 from memctl.rows.references import BETWEEN_ENTITIES
-from memctl.rows.supersession import Lineage, is_next_version
+from memctl.rows.supersession import LIVE_STATUSES, Lineage, is_next_version
 from memctl.schema.arrow_tables import VECTOR, document_rows, memory_rows, relation_rows
 from memctl.schema.table_names import TableName
 from memctl.store.tables.filter_expressions import col, document_filter, memory_filter, where
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Order, Snapshot
 
 _HIDDEN = {"memories": (VECTOR, "search_text"), "documents": ("text",)}
+_OF_LISTINGS = ("source", "namespace", "metadata", "status")
 _SHORTEST_PREFIX = 6
 _MAX_NAMED = 10
 _SECONDS_A_DAY = 86_400
@@ -187,11 +188,37 @@ def list_documents(
     incomplete: bool,
     page: Page,
 ) -> pa.Table:
-    """Return documents without their texts, those ingested last first unless it is said."""
+    """Return documents without their texts, those ingested last first unless it is said.
+
+    A file of many units has the names that its units have.
+    """
     columns = visible_columns(snapshot, "documents")
     condition = _documents_of(snapshot, filters, incomplete=incomplete)
     order = page.order("ingested_at")
-    return snapshot.scan("documents", condition, columns, order, page.limit, page.offset)
+    found = snapshot.scan("documents", condition, columns, order, page.limit, page.offset)
+    return _with_names_of_units(snapshot, found)
+
+
+def _with_names_of_units(snapshot: Snapshot, documents: pa.Table) -> pa.Table:
+    """Return documents, those that say what a file holds with the names in its units."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pc.any(pc.equal(documents["reader"], LISTING_READER)).as_py():
+        return documents
+    from memctl.ingest.file_units import names_in_units
+
+    place = documents.schema.get_field_index("entities")
+    rows = documents.select(["reader", *_OF_LISTINGS, "entities"]).to_pylist()
+    names = [
+        names_in_units(snapshot, row) if _is_live_listing(row) else row["entities"] for row in rows
+    ]
+    column = pa.array(names, documents.schema.field(place).type)
+    return documents.set_column(place, documents.schema.field(place), column)
+
+
+def _is_live_listing(row: Mapping[str, Any]) -> bool:
+    return row["reader"] == LISTING_READER and row["status"] in LIVE_STATUSES
 
 
 def count_documents(snapshot: Snapshot, filters: Filters, *, incomplete: bool) -> int:
@@ -368,7 +395,8 @@ def view_document(snapshot: Snapshot, reference: str) -> DocumentView:
         NotFoundError: There is none.
     """
     found = resolve(snapshot, "documents", reference)
-    document = document_rows(snapshot.get("documents", [found]))[0]
+    rows = _with_names_of_units(snapshot, snapshot.get("documents", [found]))
+    document = document_rows(rows)[0]
     parts = snapshot.count("documents", col("root_id") == document.root_id)
     columns, own = visible_columns(snapshot, "memories"), col("document_id") == document.id
     if document.reader == SESSION_READER and found == document.root_id and parts > 1:

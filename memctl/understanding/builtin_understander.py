@@ -16,6 +16,7 @@ from memctl.language.inline_tags import find_hashtags, find_wikilinks, without_i
 from memctl.records import Distilled, EntityMention, SourceText, Understanding
 from memctl.understanding.entity_extraction import (
     extract_entities,
+    with_contact,
     with_small_names,
     without_zones,
 )
@@ -110,6 +111,7 @@ class BuiltinUnderstander:
             draft.read = read_lines(draft.source, draft.lines, self._encoder, self._triggers)
             draft.entities = names(draft.read, draft.entities, draft.language)
             draft.distilled = statements(draft.source, draft.read, draft.language)
+        draft.entities = with_contact(draft.entities, draft.source)
         draft.entities = without_zones(draft.entities, draft.source.text)
         if draft.language == "en":
             draft.entities = with_small_names(draft.entities, draft.source.text, draft.lines)

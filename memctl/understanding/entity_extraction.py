@@ -7,7 +7,7 @@ else speaks for it.  What is found is shown to people: a doubtful name is left o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from memctl.ids import tag_name
@@ -25,6 +25,7 @@ from memctl.language.word_lists import (
     known_names,
     load_language,
     stop_words,
+    word_set,
 )
 from memctl.records import EntityMention, SourceText
 from memctl.understanding.text_outline import Line
@@ -38,7 +39,7 @@ _CAPITAL = f"[{''.join(filter(str.isupper, map(chr, range(0x530))))}]"
 _NAME_WORD = rf"(?:{_CAPITAL}[\w'’]*(?:-[\w'’]+)*|{_CAPITAL}\.(?:{_CAPITAL}\.)*)"
 _NAMES = re.compile(
     rf"(?<![\w@#/.\-]){_NAME_WORD}\.?"
-    rf"(?: (?:(?:of|de|da|di|van|von|der|den|del|la|le|du|bin|al|of the) ){{0,2}}"
+    rf"(?: (?:& |(?:(?:of|de|da|di|van|von|der|den|del|la|le|du|bin|al|of the) ){{0,2}})"
     rf"(?:{_NAME_WORD}\.?|\d{{1,4}}\b(?![:.,/%]\d)))*"
 )
 _CAPITALISED = re.compile(rf"(?<![\w'’]){_CAPITAL}[\w'’]*")
@@ -53,6 +54,12 @@ _HANDLES = re.compile(
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)*(?:\(\))?")
 _INITIALS = re.compile(r"(?:[A-Z]\.)+$")
+_LAST_INITIAL = re.compile(rf" {_CAPITAL}\.$")
+_SAINTS = frozenset({"St", "Saint", "Sankt"})
+_FIRM_ENDS = ORGANISATION_ENDS | word_set(
+    "Associates Bros Brothers Cie Daughters Fils Gebrüder Partner Sohn Sons Söhne Zonen"
+)
+"""Words that end the name of a company after "&", which otherwise stands between two names."""
 _POSSESSIVE = re.compile(r"['’]s$|['’]$")
 _PLACE_BEFORE = re.compile(
     r"\b(?:live[sd]?|living|moved?|moving|born|grew up|travel(?:s|led|ling)?|fl(?:y|ies|ew|ying)|"
@@ -71,6 +78,9 @@ _OFFICES = frozenset({"CEO", "CTO", "CFO", "COO"})
 _NAMES_LIKE_STOP_WORDS = frozenset({"Will", "US", "WHO"})
 _DIGIT = re.compile(r"\d")
 _MIN_SHOUTED = 12
+_CONTACT = "text/vcard"
+_JOBS = re.compile(r"(?m)^(?:Job title|Role) of .*$")
+_MAIL = ("message/rfc822", "application/mbox")
 _MAX_LENGTH = 60
 
 
@@ -90,7 +100,7 @@ def extract_entities(
         if line.speaker and not line.speaker.islower():
             found.add(line.speaker, "person")
     if "@" in text or "`" in text or "://" in text or "www." in text:
-        _add_handles(text, found)
+        _add_handles(_without_headers(source, text), found)
     for start, end, is_heading in _ranges(source, lines, len(text)):
         _add_names(text, (start, end), found, is_heading, language)
     return found.merged()
@@ -120,6 +130,33 @@ def with_small_names(
     return found.merged()
 
 
+def with_contact(
+    entities: Sequence[EntityMention], source: SourceText
+) -> tuple[EntityMention, ...]:
+    """Add whom a contact is of, and whom they are with; leave out what only their job is called.
+
+    Args:
+        entities: What else the document names.
+        source: The document.
+    """
+    if source.media_type != _CONTACT:
+        return tuple(entities)
+    rest = _JOBS.sub("", source.text)
+    organisation = str(source.metadata.get("organisation", "")).partition(", ")[0]
+    known = _known_name(source.title, is_first=False, language="") if source.title else None
+    own = known[1] if known and known[1] != "other" else "person"
+    stated = {source.title: own, organisation: "organization"}
+    stated = {name: kind for name, kind in stated.items() if 0 < len(name) <= _MAX_LENGTH}
+    others = [
+        each
+        for each in entities
+        if each.name in rest and not any(each.name in name for name in stated)
+    ]
+    counts = {name: source.text.count(name) for name in stated}
+    added = [EntityMention(name, kind, counts[name] or 1) for name, kind in stated.items()]
+    return (*added, *others)[:MAX_ENTITIES]
+
+
 def without_zones(entities: Sequence[EntityMention], text: str) -> tuple[EntityMention, ...]:
     """Leave out what is named in time zones alone: nobody was in the Berlin of Europe/Berlin."""
     if not entities or "/" not in text:
@@ -138,7 +175,7 @@ def is_named(name: str, text: str) -> bool:
         name: One of those that a document names.
         text: Some of the document.
     """
-    if name in text:
+    if name.removesuffix(".") in text:
         return True
     small = name.lower()
     if small not in text or not _is_known_in_small(name):
@@ -176,19 +213,20 @@ class _Found:
         for name, count in self.doubtful.items():
             if name in self.counts:
                 self.counts[name] += count
-        self._merge_first_names()
+        for shorten in (_without_dot, _with_initial, _first_and_last):
+            self._merge_short_forms(shorten)
         ranked = sorted(self.counts.items(), key=lambda pair: -pair[1])
         return tuple(
             EntityMention(name, self.types[name], count) for name, count in ranked[:MAX_ENTITIES]
         )
 
-    def _merge_first_names(self) -> None:
-        """Count "Ann" for "Ann Lee" where there is only one Ann with a second name."""
+    def _merge_short_forms(self, shorten: Callable[[str], Iterable[str]]) -> None:
+        """Count a short form for a person's name where that is the only one that it can mean."""
         fuller: dict[str, list[str]] = {}
         for name in self.counts:
             if self.types[name] == "person" and " " in name:
-                fuller.setdefault(name.split()[0], []).append(name)
-                fuller.setdefault(name.split()[-1], []).append(name)
+                for short in shorten(name):
+                    fuller.setdefault(short, []).append(name)
         for short, names in fuller.items():
             if (
                 len(names) == 1
@@ -196,6 +234,22 @@ class _Found:
                 and self.types[short] in ("person", "other")
             ):
                 self.counts[names[0]] += self.counts.pop(short)
+
+
+def _without_dot(name: str) -> Iterable[str]:
+    """Ann L for Ann L."""
+    return (name.removesuffix("."),) if _LAST_INITIAL.search(name) else ()
+
+
+def _with_initial(name: str) -> Iterable[str]:
+    """Ann L. for Ann Lee."""
+    first, last = name.split()[0], name.split()[-1]
+    return (f"{first} {last[0]}.", f"{first} {last[0]}") if len(last.rstrip(".")) > 1 else ()
+
+
+def _first_and_last(name: str) -> Iterable[str]:
+    """Ann and Lee for Ann Lee."""
+    return name.split()[0], name.split()[-1]
 
 
 def _ranges(
@@ -207,6 +261,16 @@ def _ranges(
     for segment in source.segments:
         if segment.kind in ("table", "properties") and segment.end <= limit:
             yield segment.start, segment.end, False
+
+
+def _without_headers(source: SourceText, text: str) -> str:
+    """Return what a mail says without the addresses that it is from and to."""
+    if source.media_type not in _MAIL:
+        return text
+    spans = [(part.start, part.end) for part in source.segments if part.kind == "properties"]
+    for start, end in reversed(spans):
+        text = f"{text[:start]}\n{text[end:]}"
+    return text
 
 
 def _add_handles(text: str, found: _Found) -> None:
@@ -253,7 +317,10 @@ def _runs(text: str, start: int, end: int, capitals: Sequence[str]) -> Iterable[
 
 
 def _whose(written: str) -> Iterable[tuple[int, str]]:
-    """Part a person with a family name from what they are of, unlike Joan of Arc."""
+    """Part two names, and a person with a family name from what they are of, unlike Joan of Arc."""
+    one, mark, two = written.partition(" & ")
+    if mark and written.rstrip(".").rpartition(" ")[2] not in _FIRM_ENDS:
+        return [*_whose(one), *((len(one) + len(mark) + at, name) for at, name in _whose(two))]
     person, of, other = written.partition(" of ")
     if of and " " in person and person.split()[0] in known_names().given:
         return [(0, person), (len(person) + len(of), other)]
@@ -300,7 +367,13 @@ def _known_name(written: str, is_first: bool, language: str) -> tuple[str, str, 
     name = _display(words)
     if not _is_name(words, name, type_):
         return None
-    is_doubtful = type_ == "other" or name in known_names().given_also_words
+    if type_ == "person" and len(words) > 1 and written.endswith(f" {words[-1]}."):
+        name = f"{name}." if _LAST_INITIAL.search(f"{name}.") else name
+    is_doubtful = (
+        type_ == "other"
+        or name in known_names().given_also_words
+        or name.lower() in load_language(language).stop_words
+    )
     return name, type_, not (is_first and len(words) == 1 and is_doubtful)
 
 
@@ -315,7 +388,8 @@ def _from_marked(words: list[str]) -> list[str]:
         bare = word.rstrip(".")
         if bare in TITLES or _is_known(bare) or _has_inner_capital(bare):
             return words[number:]
-    return words if words and words[-1] in ORGANISATION_ENDS else []
+    is_company = bool(words) and (words[-1] in ORGANISATION_ENDS or "&" in words)
+    return words if is_company else []
 
 
 def _has_inner_capital(name: str) -> bool:
@@ -326,9 +400,14 @@ def _up_to_owner(words: list[str]) -> list[str]:
     """Stop after a person or place that owns what follows: "Priya's Laptop" names Priya."""
     for number, word in enumerate(words):
         owner = _POSSESSIVE.sub("", word)
-        if owner != word and _is_known(owner):
+        if owner != word and _is_known(owner) and not _is_saint(words[:number]):
             return [*words[:number], owner]
     return words
+
+
+def _is_saint(before: Sequence[str]) -> bool:
+    """Return whether the words before one make it a saint's name: "St Mary's" is a place."""
+    return bool(before) and before[-1].rstrip(".") in _SAINTS
 
 
 def _without_office(words: list[str]) -> list[str]:
@@ -396,7 +475,7 @@ def _type(words: list[str]) -> str:
         return "other" if "of" in words else "person"
     if len(words) > 1 and " ".join(words) in known.places:
         return "place"
-    if len(words) > 1 and last in ORGANISATION_ENDS:
+    if "&" in words or (len(words) > 1 and last in ORGANISATION_ENDS):
         return "organization"
     if first in ("University", "Bank", "Ministry", "Department", "Institute") and "of" in words:
         return "organization"
@@ -424,6 +503,8 @@ def _has_digit(word: str) -> bool:
 
 
 def _display(words: list[str]) -> str:
+    if len(words) == 2 and _is_saint(words[:1]):
+        return " ".join(words)
     return " ".join([*words[:-1], _POSSESSIVE.sub("", words[-1])]).rstrip(".")
 
 

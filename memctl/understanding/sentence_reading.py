@@ -19,7 +19,13 @@ from msgspec import Struct
 from memctl.config import TriggerSettings
 from memctl.language.date_mentions import ENTRY_DAY, date_spans, is_mere_day, month_and_day
 from memctl.language.sentence_splitting import has_empty_line, without_link_marks
-from memctl.language.word_lists import any_phrase, load_language, phrases_of_all, word_set
+from memctl.language.word_lists import (
+    any_phrase,
+    is_common_word,
+    load_language,
+    phrases_of_all,
+    word_set,
+)
 from memctl.models.task_encoder import STATEMENT_LABELS, SentenceReading, TaskEncoder
 from memctl.patterns import lazy_regex
 from memctl.records import Distilled, EntityMention, SourceText
@@ -53,6 +59,9 @@ _FEW = 3
 _LONGEST_MEMORY = 450
 """Characters of a memory of several sentences."""
 _SURE_NAME = 0.8
+_SHORTEST_NAME, _SHORTEST_SMALL_NAME = 3, 4
+_BETWEEN_WORDS = r"(?: |[ \t]*\n[ \t>]*(?!\S+(?: {2,}|\t)))"
+"""Of a name: a space, or the end of a line before one that doesn't begin with a label."""
 _WORD = lazy_regex(r"\w+")
 _TYPE_NAMES = {"organisation": "organization"}
 _TYPES_WITH_A_FORM = ("url", "email", "handle", "identifier")
@@ -407,7 +416,11 @@ def names(
         for span in item.reading.names:
             name = item.text[span.start : span.end].strip(" .,;:'\"’")
             seen.update(set(_WORD.findall(name.casefold())))
-            if span.confidence >= _SURE_NAME and name[:1].isupper() and len(name) > 2:
+            if span.confidence < _SURE_NAME or len(name) < _SHORTEST_NAME:
+                continue
+            if _is_in_columns(name, item.written):
+                continue
+            if name[:1].isupper() or _is_small_name(name, item.text):
                 sure[name] += 1
                 types.setdefault(name, Counter())[span.type] += 1
     found = {
@@ -424,6 +437,20 @@ def names(
             kind = types[name].most_common(1)[0][0]
             found[name] = EntityMention(name, _TYPE_NAMES.get(kind, kind), count)
     return tuple(sorted(found.values(), key=lambda each: -each.count)[:MAX_ENTITIES])
+
+
+def _is_small_name(name: str, sentence: str) -> bool:
+    """Return whether a name is one word of a sentence that is written in small letters."""
+    is_word = name.isalpha() and name.islower() and len(name) >= _SHORTEST_SMALL_NAME
+    return is_word and sentence.islower() and not is_common_word(name)
+
+
+def _is_in_columns(name: str, written: str) -> bool:
+    """Return whether a label that has a column is taken for a name, or for its beginning."""
+    words = list(map(re.escape, name.split(" ")))
+    if len(words) > 1:
+        return re.search(_BETWEEN_WORDS.join(words), written) is None
+    return re.search(rf"(?m)^ *{words[0]}(?: {{2,}}|\t)\S", written) is not None
 
 
 def _rows(source: SourceText) -> Iterator[Line]:

@@ -208,6 +208,24 @@ def test_a_calendar_and_an_address_book_are_known_by_event_and_contact(
     )
 
 
+def test_a_file_of_units_has_the_names_of_those_that_are_not_forgotten(
+    memctl: Run, tmp_path: Path
+) -> None:
+    contacts = tmp_path / "all.vcf"
+    contacts.write_text(
+        "BEGIN:VCARD\nFN:Ann Lee\nORG:Harbour Bank\nEND:VCARD\n"
+        "BEGIN:VCARD\nFN:Bob Ray\nORG:Harbour Bank\nEND:VCARD\n"
+    )
+    assert memctl("ingest", str(contacts)).code == 0
+    units = _units(memctl)
+    assert units["all.vcf"]["entities"][0] == "Harbour Bank"
+    assert set(units["all.vcf"]["entities"]) == {"Harbour Bank", "Ann Lee", "Bob Ray"}
+    shown = memctl("document", "show", units["all.vcf"]["id"], "-o", "json").json
+    assert shown["document"]["entities"] == units["all.vcf"]["entities"]
+    assert memctl("forget", "--document", units["Ann Lee"]["id"], "--yes").code == 0
+    assert set(_units(memctl)["all.vcf"]["entities"]) == {"Harbour Bank", "Bob Ray"}
+
+
 # --- the watcher ----------------------------------------------------------------------------------
 
 

@@ -50,6 +50,27 @@ def jsonl(memctl: Run, tmp_path: Path, *records: dict[str, Any]) -> None:
     assert memctl("ingest", "--jsonl", "records.jsonl").code == 0
 
 
+@pytest.mark.parametrize(
+    "stated",
+    [
+        'We hired Emma "Big Red" Tan.\n',
+        "We hired Emma (“Big Red”) Tan.\n",
+        "We hired Emma Tan, also known as Big Red.\n",
+        "---\ntitle: Emma Tan\naliases: [Big Red]\n---\nShe repairs boats.\n",
+    ],
+)
+def test_what_a_text_says_that_somebody_is_called_is_the_same_person(
+    memctl: Run, tmp_path: Path, stated: str
+) -> None:
+    (tmp_path / "stated.md").write_text(stated)
+    (tmp_path / "harbour.md").write_text("Emma Tan paid the harbour. Then Big Red left Lisbon.\n")
+    assert memctl("ingest", "stated.md", "harbour.md").code == 0
+    assert merged(memctl, "Emma Tan", "Big Red")
+    assert "Big Red" in memctl("graph", "search", "Emma", "Tan").rows[0]["aliases"]
+    assert memctl("graph", "unmerge", "Emma Tan", "Big Red").code == 0
+    assert not merged(memctl, "Emma Tan", "Big Red")
+
+
 # --- looking -------------------------------------------------------------------------------------
 
 

@@ -1402,6 +1402,7 @@ def put_driver(shelf: Shelf, memory_of: MemoryOf, said: str, *people: str) -> No
         "Drivers:\n- **Tomasz Bereza** – night driver, white van. The lads call him Beans.",
         "Our driver Tomasz Bereza (also known as Beans) lives next door.",
         "Tomasz Bereza's nickname is Beans.",
+        "Our driver Tomasz “Beans” Bereza lives next door.",
     ],
 )
 def test_somebody_is_found_by_what_a_memory_says_that_he_is_called(

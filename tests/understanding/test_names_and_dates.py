@@ -12,6 +12,7 @@ from memctl.records import EntityMention, Segment, SourceText
 from memctl.understanding.entity_extraction import (
     extract_entities,
     is_named,
+    with_contact,
     with_small_names,
     without_zones,
 )
@@ -134,6 +135,68 @@ def test_a_first_name_counts_for_the_full_name() -> None:
     source = SourceText(text, "text/plain", "text/1")
     [ann] = extract_entities(source, text_outline(source))
     assert (ann.name, ann.count) == ("Ann Lee", 3)
+
+
+def test_a_person_known_by_an_initial_keeps_its_dot() -> None:
+    assert {*named("We asked Emma T. again. Nina is with Emma T.")} == {"Emma T.", "Nina"}
+    assert {*named("We asked Emma T. again. Yes, Emma Tan knows.")} == {"Emma Tan"}
+
+
+def test_companies_are_told_from_two_people_joined_by_the_same_mark() -> None:
+    assert named("It was billed by Hartley & Sons and by Moss & Fenn Ltd.") == {
+        "Hartley & Sons": "organization",
+        "Moss & Fenn Ltd": "organization",
+    }
+    assert named("Then Emma Tan & Oliver Reed came.") == {
+        "Emma Tan": "person",
+        "Oliver Reed": "person",
+    }
+
+
+def test_what_is_called_after_a_saint_keeps_the_whole_name() -> None:
+    text = "We moved from St Andrew's to St Luke's Hospital, and saw Oliver's Cafe."
+    assert {*named(text)} == {"St Andrew's", "St Luke's Hospital", "Oliver"}
+
+
+@pytest.mark.parametrize("title", ["Cllr", "Councillor", "Lt", "Mw"])
+def test_a_title_makes_a_person(title: str) -> None:
+    assert named(f"The road was raised by {title} Thornby.") == {f"{title} Thornby": "person"}
+
+
+def test_a_word_of_the_language_begins_a_sentence_without_naming_anybody() -> None:
+    assert named("Dan komt de bus niet meer.", "nl") == {}
+    assert named("Ik sprak met Pieter en Dan.", "nl") == {
+        "Pieter": "person",
+        "Dan": "person",
+    }
+
+
+def test_a_mail_names_addresses_in_what_it_says_and_none_in_its_headers() -> None:
+    text = "From: ann@x.org\nTo: bob@y.org\n\nAsk cy@z.org about it."
+    source = SourceText(
+        text,
+        "message/rfc822",
+        "email/2",
+        segments=(Segment(0, 32, "properties"), Segment(33, len(text))),
+    )
+    found = extract_entities(source, text_outline(source))
+    assert [entity.name for entity in found] == ["cy@z.org"]
+
+
+def test_a_contact_names_who_it_is_of_and_not_what_their_job_is_called() -> None:
+    text = "Quill Barrow\nQuill Barrow is with Tide.\nJob title of Quill Barrow: Deputy Dean\n"
+    source = SourceText(
+        text,
+        "text/vcard",
+        "contacts/1",
+        title="Quill Barrow",
+        metadata={"organisation": "Tide, Sales"},
+    )
+    found = with_contact(extract_entities(source, text_outline(source)), source)
+    assert {entity.name: entity.type for entity in found} == {
+        "Quill Barrow": "person",
+        "Tide": "organization",
+    }
 
 
 def test_a_product_is_a_name_with_a_number() -> None:

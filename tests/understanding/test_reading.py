@@ -223,6 +223,18 @@ def test_who_works_where_is_named_whatever_the_file_is_called() -> None:
         ]
 
 
+def test_a_label_with_a_column_is_no_part_of_a_name() -> None:
+    text = "Fabric     Linen of Ypres, cut by Emma Tan\nLining     T. Moss, weaver, of Thornby\n"
+    found = {entity.name for entity in understood(text).entities}
+    assert {"Emma Tan", "T. Moss"} <= found
+    assert not any("Fabric" in name or "Lining" in name for name in found)
+
+
+def test_an_unknown_name_is_found_in_a_note_in_small_letters() -> None:
+    found = understood("ring jobst about the harbour talk at the zimtfest, he gives one there")
+    assert "zimtfest" in {entity.name for entity in found.entities}
+
+
 def test_a_dash_within_a_sentence_is_no_marker_of_a_list() -> None:
     text = "Paid the roofer Des Okoro - 450 pounds in cash, on 3 May."
     assert [each.text for each in understood(text).distilled] == [text]

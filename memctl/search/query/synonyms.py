@@ -19,7 +19,7 @@ from operator import or_
 import numpy as np
 from msgspec.structs import replace
 
-from memctl.graph.entity_names import name_key, parse_person
+from memctl.graph.entity_names import name_key, parse_person, stated_names
 from memctl.language.term_analysis import WORD_PUNCTUATION, plain_form, query_terms, terms
 from memctl.language.word_lists import is_common_word
 from memctl.models.protocols import Embedder, WordEmbedder
@@ -150,19 +150,8 @@ def _words_in(hits: Iterable[Hit]) -> list[str]:
 
 # --- what people are called too ------------------------------------------------------------------
 
-_WORD_OF_NAME = r"[A-ZÀ-ÖØ-Þ](?:[\w'’-]*\w)?"
-_FULL_NAME = rf"(?<![\w-])(?P<full>{_WORD_OF_NAME}(?: {_WORD_OF_NAME}){{1,3}})"
-_ALSO = rf"[\"“'‘*_]*(?P<also>{_WORD_OF_NAME}(?: {_WORD_OF_NAME}){{0,2}})[\"”'’*_]*(?=[.,;:!?)]|$)"
-_STATED = (
-    r"^Nickname of (?P<full>[^\n:(]+?)(?: \([^)\n]*\))?: (?P<also>[^\n]+)$",
-    rf"{_FULL_NAME}['’]s nickname is {_ALSO}",
-    rf"{_FULL_NAME}[*_]*(?: is|,)? \(?(?:aka|a\.k\.a\.|also known as|nicknamed) {_ALSO}",
-    rf"^\W*{_FULL_NAME}[*_]*(?: [-–—] |: )[^\n]*\b(?i:everyone|everybody|they|we|people|friends"
-    rf"|mates|the [a-z]+)(?: all)? calls? (?:him|her|them) {_ALSO}",
-)
 _STATING = "nickname nicknamed aka known calls"
 _POSSESSIVE = re.compile(r"['’]s?$")
-_NICKNAMES = re.compile(r"\s*[,;]\s*")
 _MOST_NAMES = 8
 """Words of a question that are looked up as names; of a pasted text the first."""
 _MOST_STATEMENTS = 30
@@ -193,7 +182,7 @@ def find_other_names(
     for source in sources.values():
         numbers = source.keyword_rows(wanted, where, _MOST_STATEMENTS)
         for text in source.rows("memories", numbers, ("text",))["text"].to_pylist():
-            stated |= dict.fromkeys(_stated_names(text))
+            stated |= dict.fromkeys(stated_names(text))
     bearers: dict[str, set[str]] = {}
     for full, also in stated:
         for name in (also, *full.split()):
@@ -293,17 +282,3 @@ def _possible_names(question: Question, words: Sequence[str]) -> list[int]:
 
 def _plain_word(word: str) -> str:
     return plain_form(_POSSESSIVE.sub("", word.strip(WORD_PUNCTUATION)))
-
-
-def _stated_names(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the full names that a text has with what each is called too."""
-    for form in _STATED:
-        for match in re.finditer(form, text, re.MULTILINE):
-            full = match["full"]
-            for also in _NICKNAMES.split(match["also"].strip()):
-                if _is_written_as_name(full) and _is_written_as_name(also):
-                    yield full, also
-
-
-def _is_written_as_name(name: str) -> bool:
-    return bool(name) and all(word[:1].isupper() for word in name.split())
