@@ -31,6 +31,16 @@ def limit_malloc_caching() -> None:
     mallopt(_TRIM_THRESHOLD, _UNUSED)
 
 
+def return_freed_memory() -> None:
+    """Return to the system what is free in the middle of glibc's heap, after much work at once.
+
+    Making the indexes of 100,000 memories left 0.17 GB with the process that nothing used.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
+
+
 def processor_count() -> int:
     """How many processors this process may use."""
     if hasattr(os, "sched_getaffinity"):

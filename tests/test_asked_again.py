@@ -108,6 +108,21 @@ def test_nothing_is_read_twice_for_questions_about_the_same_state(
     assert len(counted) == 2
 
 
+def test_what_is_counted_of_a_condition_is_counted_each_time(tmp_path: Path) -> None:
+    fence = "Tom Frey paints the fence green."
+    with (
+        memctl.open("plain", home=tmp_path, create=True) as plain,
+        memctl.open("dated", home=tmp_path, create=True) as dated,
+    ):
+        plain.ingest(text=fence)
+        dated.ingest(text=fence, metadata={"year": 2024})
+        of_2024 = Filters(metadata={"year": 2024})
+        both = KnowledgeBases([plain, dated])
+        assert both.query("Who paints the fence?", filters=of_2024).hits
+        with memctl.open("plain", home=tmp_path) as anew:
+            assert not anew.query("Who paints the fence?", filters=of_2024).hits
+
+
 def test_what_was_counted_is_known_to_the_next_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from memctl.errors import CoverageLost, DamagedError, KnowledgeBaseUnavailable, UsageError
 from memctl.instants import utc_now
+from memctl.machine import return_freed_memory
 from memctl.schema.arrow_tables import schemas
 from memctl.schema.migrations import FIRST_VERSION, SCHEMA_VERSION, require_known, tables_at
 from memctl.schema.table_names import TABLES, UPKEEP, TableName
@@ -376,6 +377,7 @@ class Store:
             pruned = self._prune_versions(force=force)
             self.ledger.provenance.trim_old()
         self._reconnect_sometimes()
+        return_freed_memory()
         return UpkeepReport(
             compacted=done.compacted,
             indexed=done.indexed,

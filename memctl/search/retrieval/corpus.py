@@ -61,7 +61,11 @@ _BYTES_OF_TEXT, _BYTES_OF_NUMBER = 500, 6
 is stored, and four as it is compared."""
 
 
-_COUNTING_MODULES = ("memctl.search.term_statistics", "memctl.search.retrieval.corpus")
+_COUNTING_MODULES = (
+    "memctl.search.retrieval.corpus",
+    "memctl.search.term_statistics",
+    "memctl.store.tables.filter_expressions",
+)
 """Whose code decides what is counted."""
 
 
@@ -265,7 +269,13 @@ class Corpus:
         make: Callable[[], T],
         holds: Callable[[T], bool] = lambda _: True,
     ) -> T:
-        """Return what is computed of a knowledge base and kept on disk until its next commit."""
+        """Return what is computed of a knowledge base and kept on disk until its next commit.
+
+        Kept is only what everybody asks for: other conditions may hang on the time or on the other
+        knowledge bases, and would soon push out the rest.
+        """
+        if isinstance(what, Filters) and what != Filters(levels=what.levels, private=what.private):
+            return make()
         if kb not in self._states:
             state = self.sources[kb].state_of("documents", "memories")
             self._states[kb] = json.dumps([code_digest(*_COUNTING_MODULES), state])
