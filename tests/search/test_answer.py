@@ -26,6 +26,7 @@ from memctl.search.answering.evidence_parts import (
     lacks_time,
     older_versions,
     only_denies,
+    only_supposes,
 )
 from memctl.search.answering.evidence_sentences import (
     candidate_sentences,
@@ -1219,6 +1220,21 @@ def test_what_is_no_longer_so_does_not_say_what_is(
     question: str, sentence: str, denies: bool
 ) -> None:
     assert only_denies(sentence, question) is denies
+
+
+@pytest.mark.parametrize(
+    ("sentence", "question", "supposes"),
+    [
+        ("Rent would be £520 a month.", "what is the rent", True),
+        ("Rent would be £520 a month.", "what would the rent be in Harrogate?", False),
+        ("Rent would be £520 a month.", "What's the plan for Harrogate, how much rent?", False),
+        ("The rent is £940 a month, due on the 3rd.", "what is the rent", False),
+        ("Ann would like the blue one.", "which one does Ann want?", False),
+        ("She'd have missed the train.", "Why did she take a taxi?", False),
+    ],
+)
+def test_what_would_be_is_not_what_is(sentence: str, question: str, *, supposes: bool) -> None:
+    assert only_supposes(sentence, question) is supposes
 
 
 def test_the_day_of_an_item_within_a_turn_is_kept(shelf: Shelf, memory_of: MemoryOf) -> None:

@@ -687,6 +687,19 @@ def lacks_place(text: str, question: str) -> bool:
     return True
 
 
+_SUPPOSES = lazy_regex(r"\b(?:would|might)\b(?! (?:like|love|rather|prefer)\b)", re.IGNORECASE)
+_ASKS_WHAT_IS_SUPPOSED = lazy_regex(
+    r"\b(?:would|might|could|may|should|if|why|reasons?|plan\w*|idea|offer\w*|estimat\w*|expect\w*)"
+    r"\b|['’]d\b",
+    re.IGNORECASE,
+)
+
+
+def only_supposes(text: str, question: str) -> bool:
+    """Return whether a text in English says what would be, and a question asks for what is."""
+    return _SUPPOSES.search(text) is not None and _ASKS_WHAT_IS_SUPPOSED.search(question) is None
+
+
 _ASKS_WHEN_IT_WAS = lazy_regex(
     r"\W*(?:and |so )?(?:since |until |by |at |in |on |from )?"
     r"(?:when|(?:what|which) (?:\w+ )?(?:date|day|time|hour|year|month|week|season|decade|century)"

@@ -49,6 +49,7 @@ from memctl.search.answering.evidence_parts import (
     lacks_time,
     older_versions,
     only_denies,
+    only_supposes,
     quotable_parts,
     split_parts,
     stated_values,
@@ -237,6 +238,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 or (wants_amount and not has_amount(draft.part.text))
                 or lacks_count(draft.part.text, question)
                 or only_denies(draft.part.text, question)
+                or only_supposes(draft.part.text, question)
                 or lacks_difference(draft.part.text, question)
                 or lacks_measure(draft.text_with_heads, question)
                 or is_contact_without_address(draft.quoted_text, question)
