@@ -720,6 +720,12 @@ def test_what_customers_pay_is_nobodys_pay(workshop: Shelf, question: str) -> No
         ("what was the last job of Karl Niemi", f"{JOBS[2]}: the last date of 2 rows of jobs *"),
         ("what was the first job", f"{JOBS[0]}: *"),
         ("what was the highest amount in jobs", f"{JOBS[3]}: *"),
+        (
+            "what is the second biggest job",
+            f"{JOBS[0]}: the second largest amount of 4 rows of jobs.",
+        ),
+        ("which job was the 3rd cheapest?", f"{JOBS[0]}: the 3rd smallest amount of 4 rows *"),
+        ("what was the second-last job", f"{JOBS[2]}: the second last date of 4 rows of jobs."),
         ("what is the largest expense of 2025", f"{BOUGHT[1]}: the largest Amount EUR *"),
     ],
 )
@@ -739,7 +745,7 @@ def test_the_largest_or_last_row_is_given_of_a_table_that_is_named(
         "what is the biggest machine",
         "what is the biggest job of Dagny",
         "what are the biggest jobs",
-        "what is the second biggest job",
+        "what is the third biggest job of Karl Ostrow",
         "what was the last name of Karl",
         "what was the biggest job except those of Karl Ostrow",
     ],

@@ -99,8 +99,6 @@ _DOUBTFUL_LOG_ODDS, _DOUBTFUL_SHARE = -0.3, 0.05
 a small share of what is above, so that such sentences keep their order."""
 _RESTATING_COVERAGE = 0.7
 """Share of a why-question from which a sentence without a word for a reason only restates it."""
-_MIN_YES_NO_COVERAGE = 0.6
-"""Share of a yes-or-no question that a sentence must cover together with its context."""
 _MIN_SAME_QUESTION_SHARE, _SAME_QUESTION_WEIGHT = 0.6, 2.5
 """Share of common words from which two questions are the same, and the log odds for the sentence
 that follows such a question, as somebody wrote it as the answer."""
@@ -200,13 +198,16 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
         return []
     question = outcome.asked.text
     is_choice = _CHOICE_WORD.search(question) is not None
-    whether = _YES_NO_QUESTION.match(question) is not None and not is_choice
     wants_amount, wants_reason = asks_for_amount(question), asks_why(question)
     subject = subject_question(question)
     definition_weight = (
         _EXPANDED_ACRONYM_WEIGHT if subject and subject.asks_for_words else _DEFINITION_WEIGHT
     )
-    may_repeat = is_choice or not is_question(question)  # what is asked for by a statement of it
+    may_repeat = (
+        is_choice
+        or _YES_NO_QUESTION.match(question) is not None
+        or not is_question(question)  # what is asked for by a statement of it
+    )
     candidate_terms = frozenset[str]().union(*(draft.near_terms for draft in drafts))
     misses_name = any(candidate_terms.isdisjoint(name) for name in outcome.question.names)
     of_another_option = _are_below_other_options(question, drafts)
@@ -231,7 +232,6 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
             _probability(
                 odd,
                 draft,
-                whether=whether,
                 may_repeat=may_repeat,
                 lacks_what_is_asked=misses_name
                 or is_of_another_option
@@ -788,7 +788,6 @@ def _probability(
     odds: float,
     draft: CandidateSentence,
     *,
-    whether: bool,
     may_repeat: bool,
     lacks_what_is_asked: bool,
     definition_weight: float,
@@ -799,7 +798,6 @@ def _probability(
     Args:
         odds: The reading model's log odds that it does.
         draft: The sentence.
-        whether: Whether the question can be answered by yes or no.
         may_repeat: Whether a sentence that only repeats the question may answer it.
         lacks_what_is_asked: Whether a name of the question is in no sentence, or this one lacks
             the kind of value asked for, or is about another thing.
@@ -816,10 +814,8 @@ def _probability(
         is_of_another=draft.is_of_another,
     )
     value = sum(WEIGHTS[name] * each for name, each in features.items()) + draft.time_weight
-    is_doubtful = (
-        draft.near < _MIN_YES_NO_COVERAGE if whether else draft.adds_no_words and not may_repeat
-    )
-    is_doubtful = is_doubtful or draft.answers_subject_question is False
+    only_repeats = draft.adds_no_words and not may_repeat
+    is_doubtful = only_repeats or draft.answers_subject_question is False
     if is_doubtful or lacks_what_is_asked:
         value = min(value, _DOUBTFUL_LOG_ODDS + _DOUBTFUL_SHARE * (value - _DOUBTFUL_LOG_ODDS))
     return sigmoid(

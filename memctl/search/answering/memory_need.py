@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from memctl.config import AutoContextSettings
 from memctl.language.sentence_splitting import QUESTION_MARKS, split_sentences
+from memctl.patterns import lazy_regex
 from memctl.search.query.question import Question, analyze_question
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ _REFERENCES = (
     rf"{_BEFORE}(?=\W*$)",
 )
 """What a message refers back by, and says nothing of what it is about."""
-_REFERENCE_BEGINS = re.compile(
+_REFERENCE_BEGINS = lazy_regex(
     rf"(?:^|(?<=[.!?] ))\W*(?:(?:so|and|but|hey|hi|ok(?:ay)?|well|please),? )*"
     rf"(?:{'|'.join(_REFERENCES)})\b[,:]?\s*",
     re.IGNORECASE,
@@ -104,26 +105,26 @@ _PAST_CONVERSATION = (
     r"(?:previous|earlier|past|prior) (?:conversation|session|chat|discussion|talk|message)s?\b"
 )
 _WHOSE = r"(?:(?:our|the|my|your|an?|any) )?"
-_REFERENCE_WITHIN = re.compile(
+_REFERENCE_WITHIN = lazy_regex(
     r"(?:(?:(?:that |which |as )?(?:was|were|is|are|been) )?(?:discussed|mentioned|said|noted) )?"
     rf"\b(?:(?:as )?(?:in|during|from|at|since) {_WHOSE}|which ){_PAST_CONVERSATION}"
     r"(?! (?:of|with)\b)[,:]?",
     re.IGNORECASE,
 )
 """Not a conversation that the message itself is about: "cancel my earlier talk with Bob"."""
-_REFERENCE_ENDS = re.compile(
+_REFERENCE_ENDS = lazy_regex(
     rf"[,;]?\s*\b(?:as {_WHO} {_SAYING}|{_BEFORE}|in the past|right|correct|remember"
     rf"|isn['’]?t it|is(?:n['’]?t)? that right|(?:did|have|had)n['’]?t {_WHO})"
     r"\s*(?P<mark>[?!.]*)\s*$",
     re.IGNORECASE,
 )
-_LEFT_OVER = re.compile(r"^[,;:.!?–-]+(?:\s+|$)|\s+(?=[?!.,]+(?:\s|$))")
+_LEFT_OVER = lazy_regex(r"^[,;:.!?–-]+(?:\s+|$)|\s+(?=[?!.,]+(?:\s|$))")
 """Punctuation, and the space before it, that belonged to what was taken off."""
 _CLOSING = "\"'”’)]»* "
-_REFERS = re.compile(rf"\b(?:{'|'.join(_BACK_REFERENCES)})\b", re.IGNORECASE)
-_REFERS_BACKWARD = re.compile(rf"\b(?:{'|'.join(_BACKWARD)})\b|[他她它这這那其]", re.IGNORECASE)
-_NAME = re.compile(r"(?<=\s)(?!I\b)[A-ZÀ-ÖØ-ÞΑ-ΩА-Я]\w")
-_ORDER = re.compile(
+_REFERS = lazy_regex(rf"\b(?:{'|'.join(_BACK_REFERENCES)})\b", re.IGNORECASE)
+_REFERS_BACKWARD = lazy_regex(rf"\b(?:{'|'.join(_BACKWARD)})\b|[他她它这這那其]", re.IGNORECASE)
+_NAME = lazy_regex(r"(?<=\s)(?!I\b)[A-ZÀ-ÖØ-ÞΑ-ΩА-Я]\w")
+_ORDER = lazy_regex(
     rf"\W*(?:(?:{_ASKING})[, ]+|(?:can|could|would|will) you (?:please )?|"
     rf"(?:i(?:['’]d| would) like|i want|i need) you to )*(?:{'|'.join(_ORDERS)})\b",
     re.IGNORECASE,

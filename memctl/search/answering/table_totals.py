@@ -178,10 +178,11 @@ _EXTREMES = {
     word: words for words in (_LARGEST, _SMALLEST, _FIRST, _LAST) for word in words.split("|")
 }
 """Superlatives, with all that mean the same; the first of these is what it is called."""
+_PLACES = {"second": 2, "2nd": 2, "third": 3, "3rd": 3}
 _ASKS_EXTREME = lazy_regex(
     r"(?P<before>\W*(?:(?:(?:what|who|when)\b"
     r"|which\b(?P<which>.*?)\b(?:is|was|had|has|did)\b).*?\b(?:the|our|my) |(?:the|our|my) )?)"
-    rf"(?P<extreme>{'|'.join(_EXTREMES)})\b"
+    rf"(?:(?P<place>{'|'.join(_PLACES)})[ -])?(?P<extreme>{'|'.join(_EXTREMES)})\b"
     r"(?P<after>(?P<thing>.*?)(?: (?:of|in|on|at|from|for|with|by|since|between|to|that|we|i|ever"
     r"|so|is|was|did|had|has|done)\b.*|\s\d{4}\b.*|\W*))$",
     re.IGNORECASE,
@@ -284,7 +285,8 @@ def total_answer(outcome: SearchOutcome) -> Answer | None:
 def extreme_answer(outcome: SearchOutcome) -> Answer | None:
     """Return the row that a question asks for as the largest, smallest, first or last of a table.
 
-    None where the question names no table of such things, or many rows are alike.
+    It may ask for the second or third largest.  None where the question names no table of such
+    things, or many rows are alike.
     """
     asked = _ASKS_EXTREME.match(outcome.asked.text)
     if asked is None:
@@ -587,22 +589,27 @@ def _extreme(
     if asked is None or not thing or not _is_of(outcome, rows, thing[0], asked[1]):
         return None
     name = _EXTREMES[superlative["extreme"].lower()]
+    place = (superlative["place"] or "").lower()
     is_of_time = name in (_FIRST, _LAST)
     column = "" if is_of_time else _added_column(outcome, rows, asked[1])
     chosen = None if column is None else _total_of(outcome, rows, asked, column)
     if chosen is None:
         return None
     columns = _days(outcome, rows, chosen) if is_of_time else _amounts(outcome, chosen, asked[1])
-    best = [_with_extreme(values, is_last=name in (_LARGEST, _LAST)) for values in columns.values()]
+    best = [
+        _with_extreme(values, is_last=name in (_LARGEST, _LAST), place=_PLACES.get(place, 1))
+        for values in columns.values()
+    ]
     if not best or not best[0]:
         return None
     called, count = next((each, len(values)) for each, values in columns.items())
     said = "\n".join(row.text for row in best[0])
     of_rows = f"{rows[0].hit.title}{_sheet(outcome, rows)}{chosen.chosen_by}"
     counted = f"{count} row{'s' if count > 1 else ''}"
+    called_extreme = f"{place} {name.partition('|')[0]}".lstrip()
     return _Extreme(
         best[0],
-        f"{said}: the {name.partition('|')[0]} {called} of {counted} of {of_rows}.",
+        f"{said}: the {called_extreme} {called} of {counted} of {of_rows}.",
         chosen.is_ambiguous or any(each != best[0] for each in best),
     )
 
@@ -646,10 +653,18 @@ def _is_of(outcome: SearchOutcome, rows: Sequence[_Row], thing: str, rest: str) 
     return terms <= _terms_of(outcome, *titles) and not is_in_title
 
 
-def _with_extreme(values: Sequence[tuple[float, _Row]], *, is_last: bool) -> tuple[_Row, ...]:
-    """Return the rows with the largest value, or the smallest."""
-    extreme = (max if is_last else min)((value for value, _ in values), default=0.0)
-    return tuple(row for value, row in values if value == extreme)
+def _with_extreme(
+    values: Sequence[tuple[float, _Row]], *, is_last: bool, place: int
+) -> tuple[_Row, ...]:
+    """Return the rows with the largest value, or the smallest, or the row of a further place.
+
+    No row has a further place if several share it or one before it.
+    """
+    ordered = sorted((value for value, _ in values), reverse=is_last)
+    first = ordered[: place + 1]
+    if len(ordered) < place or (place > 1 and len(set(first)) < len(first)):
+        return ()
+    return tuple(row for value, row in values if value == ordered[place - 1])
 
 
 # --- the time that is asked for ------------------------------------------------------------------
