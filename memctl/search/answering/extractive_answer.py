@@ -38,6 +38,8 @@ from memctl.search.answering.evidence_parts import (
     is_said,
     is_table_row,
     is_time_word,
+    lacks_count,
+    only_supposes,
     speaker_of_himself,
     speech_start,
     stated_values,
@@ -421,6 +423,8 @@ def _current_and_former(
         is_later = made > made_best
         if last_day is not None and is_later and made > last_day >= made_best:
             return False  # it did not hold yet at the time asked for
+        if only_supposes(item.text, question) or lacks_count(item.text, question):
+            return False
         if item in likely or (not item.has_ended and is_later) or looks_back:
             return True
         return _is_succession(outcome, item, best)
@@ -524,8 +528,10 @@ def _has_different_state(
     is_same = len(of_best) > 1 or _count_what_is_asked(question, best.text, item.text)
     if have_values and is_same and of_best == of_item:
         return not _values_agree(best.text, item.text)
+    of_earlier, of_later = (of_best, of_item) if earlier is best else (of_item, of_best)
     return (
         not of_best.isdisjoint(of_item)
+        and of_earlier <= of_later
         and max(len(best.text), len(item.text)) <= _MAX_CHANGE_LENGTH
         and item.score >= _MIN_CHANGE_SHARE * best.score
         and _states_a_change(later.text, outcome.asked.text)
