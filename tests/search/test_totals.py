@@ -353,6 +353,16 @@ def test_two_columns_or_prices_of_one_are_not_added_up(business: Shelf, question
     assert ask(business, question).method != "total/1"
 
 
+def test_what_one_costs_is_no_total(shelf: Shelf, memory_of: MemoryOf) -> None:
+    rows = (
+        "Order date: 2026-01-18; Product: acrylic lens; Price GBP: 1150",
+        "Order date: 2026-02-03; Product: acrylic lens; Price GBP: 1240",
+    )
+    shelf.put([memory_of("orders", "\n".join(rows), title="orders 2026", row=1)])
+    assert ask(shelf, "What did we pay for the acrylic lens in total?").text.startswith("2,390")
+    assert ask(shelf, "What did an acrylic lens cost before April 2026?").method != "total/1"
+
+
 def test_rows_of_one_sheet_are_added_up(business: Shelf) -> None:
     given = ask(business, "How much did we spend on feed?")
     assert given.text.startswith("236 in total: the sum of Amount over 2 rows of costs (Costs)")

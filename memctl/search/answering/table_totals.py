@@ -153,6 +153,7 @@ _ASKS_UNIT_PRICE = lazy_regex(
     r"|\bhow much (?:is|was|are|were) (?:an?|one|each)\b",
     re.IGNORECASE,
 )
+_SAYS_TOTAL = lazy_regex(r"\b(?:totals?|altogether|in all|sum)\b", re.IGNORECASE)
 _LIST_PRICE = lazy_regex(
     r"(?:.*[\W_])?(?:prices?|rates?|tariff|preis|tarif|prix|prezzo|precio)(?:[\W_].*)?",
     re.IGNORECASE,
@@ -272,6 +273,8 @@ def total_answer(outcome: SearchOutcome) -> Answer | None:
     """Return what the rows come to that a question asks for; None where no table tells."""
     asked = outcome.asked.text
     if not (_ASKS_TOTAL.search(asked) or _ASKS_COUNT.match(asked)):
+        return None
+    if _ASKS_UNIT_PRICE.search(asked) and not _SAYS_TOTAL.search(asked):
         return None
     fitting = list(_totals(outcome))
     found = [each for each in fitting if each.is_named] or fitting
