@@ -223,6 +223,12 @@ def test_who_works_where_is_named_whatever_the_file_is_called() -> None:
         ]
 
 
+def test_what_rules_do_not_know_of_a_name_the_sentence_says() -> None:
+    found = understood("Huw Tremlett sent an invoice. Zosia moved to Klepp last month.")
+    types = {each.name: each.type for each in found.entities}
+    assert types == {"Huw Tremlett": "person", "Zosia": "person", "Klepp": "place"}
+
+
 def test_a_label_with_a_column_is_no_part_of_a_name() -> None:
     text = "Fabric     Linen of Ypres, cut by Emma Tan\nLining     T. Moss, weaver, of Thornby\n"
     found = {entity.name for entity in understood(text).entities}
