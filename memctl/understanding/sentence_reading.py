@@ -30,7 +30,7 @@ from memctl.language.word_lists import (
 from memctl.models.task_encoder import STATEMENT_LABELS, SentenceReading, TaskEncoder
 from memctl.patterns import lazy_regex
 from memctl.records import Distilled, EntityMention, SourceText
-from memctl.understanding.entity_extraction import MAX_ENTITIES, is_marked
+from memctl.understanding.entity_extraction import MAX_ENTITIES, is_marked, names_nothing
 from memctl.understanding.text_outline import DATED_PREFIX, Line
 from memctl.understanding.triggers import DEFAULT_TRIGGERS, detect_trigger, label_type, stated_text
 
@@ -415,11 +415,11 @@ def names(
     types: dict[str, Counter[str]] = {}
     for item in read:
         for span in item.reading.names:
-            name = item.text[span.start : span.end].strip(" .,;:'\"’")
+            name = item.text[span.start : span.end].strip(" .,;:'\"’&(")
             seen.update(set(_WORD.findall(name.casefold())))
             if span.confidence < _SURE_NAME or len(name) < _SHORTEST_NAME:
                 continue
-            if _is_in_columns(name, item.written):
+            if names_nothing(name) or _is_in_columns(name, item.written):
                 continue
             if name[:1].isupper() or _is_small_name(name, item.text):
                 sure[name] += 1
