@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Snapshot
 
 PAGE = "page"
+OTHER = "other"
+"""The type of a name of which nothing says what it is."""
 LINKS_TO = "links_to"
 MAX_LINK_SOURCES = 16
 """An edge names at most this many memories as its evidence."""
 READ_BYTES = 8 << 20
-_OTHER = "other"
 _PASSAGE = (
     "id", "document_id", "level", "type", "text", "namespace", "created_at", "valid_from",
     "valid_to",
@@ -193,7 +194,7 @@ def _stated_relations(
 
 def _names_to_find(mentions: Iterable[EntityMention]) -> list[EntityMention]:
     """Return names for which to look; of a page nothing says what it is."""
-    return [replace(each, type=_OTHER) if each.type == PAGE else each for each in mentions]
+    return [replace(each, type=OTHER) if each.type == PAGE else each for each in mentions]
 
 
 def unsupported_relations(snapshot: Snapshot, memory_ids: Iterable[str]) -> list[str]:
@@ -219,7 +220,7 @@ def unsupported_relations(snapshot: Snapshot, memory_ids: Iterable[str]) -> list
 def _says(text: str, relation: Relation, types: Mapping[str, str]) -> bool:
     places = {SUBJECT: relation.source_id, OBJECT: relation.target_id}
     names = [
-        EntityMention(str(relation.metadata.get(name, "")), types.get(id_, _OTHER))
+        EntityMention(str(relation.metadata.get(name, "")), types.get(id_, OTHER))
         for name, id_ in places.items()
     ]
     found = extract_relations(text, _names_to_find(names))
@@ -314,7 +315,10 @@ def _passages(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Memory]]
 
 
 def _types(snapshot: Snapshot) -> dict[str, list[str]]:
-    """Return of what types each name is, that of most mentions last; pages are no names."""
+    """Return of what types each name is, that of most mentions last; pages are no names.
+
+    One that says what it is goes before "other", however often the name was found without it.
+    """
     columns = ["name", "aliases", "type", "mention_count"]
     rows = snapshot.scan("entities", col("type") != PAGE, columns).to_pylist()
     rows.sort(key=lambda row: row["mention_count"])
@@ -322,7 +326,10 @@ def _types(snapshot: Snapshot) -> dict[str, list[str]]:
     for row in rows:
         for name in (*(row["aliases"] or ()), row["name"]):
             types.setdefault(name, []).append(row["type"])
-    return types
+    return {
+        name: [type_ for type_ in found if type_ != OTHER] or [OTHER]
+        for name, found in types.items()
+    }
 
 
 def _mentions(
@@ -344,16 +351,18 @@ def _mentions(
 
 
 def _most_specific(types: Sequence[str] | None) -> str:
-    return types[-1] if types else _OTHER
+    return types[-1] if types else OTHER
 
 
 def _builtin_types(documents: Sequence[Document]) -> Mapping[str, Mapping[str, str]]:
-    """Return the types of the names that the built-in understanding finds, by document."""
+    """Return the types that the built-in understanding knows of names, by document."""
     from memctl.understanding.builtin_understander import BuiltinUnderstander
 
     sources = [SourceText(each.text, each.media_type, each.reader) for each in documents]
     found = BuiltinUnderstander().understand(sources)
     return {
-        document.id: {mention.name: mention.type for mention in understood.entities}
+        document.id: {
+            mention.name: mention.type for mention in understood.entities if mention.type != OTHER
+        }
         for document, understood in zip(documents, found, strict=True)
     }

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from memctl.errors import NotFoundError
-from memctl.graph.derivation import PAGE
+from memctl.graph.derivation import OTHER, PAGE
 from memctl.graph.entity_names import name_key
 from memctl.graph.name_index import NameIndex, Node
 from memctl.ids import entity_id
@@ -126,7 +126,7 @@ class Graph:
         found = self.index.by_key.get(name_key(name), ())
         if not found and name.startswith("e_") and len(name) >= 8:
             found = tuple(at for at, node in enumerate(self.nodes) if node.id.startswith(name))
-            found = found or tuple(self._with_page(name))
+            found = found or tuple(self._with_row(name))
         if not found:
             raise NotFoundError(f"nothing in the graph is called {name!r}", self._hint(name))
         exact = name.strip().casefold()
@@ -152,10 +152,15 @@ class Graph:
         found = {at for key in keys if words.strip() and words in f" {key} " for at in keys[key]}
         return tuple(sorted(found))
 
-    def _with_page(self, id_: str) -> Iterator[int]:
-        """Yield the nodes that are a page too, whose row of that id has the name alone."""
+    def _with_row(self, id_: str) -> Iterator[int]:
+        """Yield the nodes that have an entity of that id, or had before their type was known.
+
+        There may be several of one name: a page and a person, or one whose type a text leaves open.
+        """
+        types = {node.type for node in self.nodes} | {PAGE, OTHER}
         for at, node in enumerate(self.nodes):
-            ids = (entity_id(name, PAGE) for name in (node.name, *node.aliases))
+            names = dict.fromkeys((node.key, node.name, *node.aliases))
+            ids = (entity_id(name, type_) for name in names for type_ in types)
             if any(each.startswith(id_) for each in ids):
                 yield at
 

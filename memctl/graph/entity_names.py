@@ -220,9 +220,10 @@ def stated_names(text: str) -> Iterator[tuple[str, str]]:
         for match in re.finditer(form, text, re.MULTILINE):
             full = match["full"]
             for also in _NICKNAMES.split(match["also"].strip()):
-                if _is_written_as_name(full) and _is_written_as_name(also):
+                if is_written_as_name(full) and is_written_as_name(also):
                     yield full, also
 
 
-def _is_written_as_name(name: str) -> bool:
+def is_written_as_name(name: str) -> bool:
+    """Return whether each word of a name has a capital."""
     return bool(name) and all(word[:1].isupper() for word in name.split())

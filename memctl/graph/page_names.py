@@ -119,15 +119,25 @@ def read_aliases(
     Raises:
         DamagedError: The table cannot be read.
     """
-    has_some = both(where, col("metadata").like_glob('*"[aA][lL][iI][aA][sS]*'))
-    rows = snapshot.scan("documents", has_some, ["id", "title", "metadata"]).to_pylist()
     found: dict[str, tuple[str, ...]] = {}
-    for row in rows:
-        if among is not None and row["id"] not in among:
-            continue
-        if has_words(row["title"] or "") and (names := _aliases(row["metadata"])):
-            found[row["title"]] = (*found.get(row["title"], ()), *names)
+    for document, title, names in read_other_titles(snapshot, where):
+        if among is None or document in among:
+            found[title] = (*found.get(title, ()), *names)
     return found
+
+
+def read_other_titles(
+    snapshot: Snapshot, where: Expr | None = None
+) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield the documents whose front matter has other names: id, title, and these.
+
+    Raises:
+        DamagedError: The table cannot be read.
+    """
+    has_some = both(where, col("metadata").like_glob('*"[aA][lL][iI][aA][sS]*'))
+    for row in snapshot.scan("documents", has_some, ["id", "title", "metadata"]).to_pylist():
+        if has_words(row["title"] or "") and (names := _aliases(row["metadata"])):
+            yield row["id"], row["title"], names
 
 
 def read_addresses(snapshot: Snapshot, where: Expr | None) -> dict[str, tuple[str, ...]]:

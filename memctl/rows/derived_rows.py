@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
+from memctl.rows.references import BETWEEN_ENTITIES, in_portions
 from memctl.rows.row_changes import amend_rows, append_rows, delete_rows, set_columns
-from memctl.store.tables.filter_expressions import EVERYTHING
+from memctl.store.tables.filter_expressions import EVERYTHING, col
 
 if TYPE_CHECKING:
     from memctl.records import Entity, Relation
@@ -75,9 +76,20 @@ def replace_entities(
 ) -> None:
     """Put entities in the place of all that there are, and add relations that are lost.
 
-    Relations that consolidation found cannot be derived from documents: they stay.
+    Relations that consolidation found cannot be derived from documents: they stay.  Those of
+    entities that are gone go: another type gives a name another id.
     """
     delete_rows(transaction, "entities", EVERYTHING)
+    columns = ["id", "source_id", "target_id"]
+    stated = transaction.snapshot().scan("relations", BETWEEN_ENTITIES, columns).to_pylist()
+    loose = [
+        row["id"]
+        for row in stated
+        for end in (row["source_id"], row["target_id"])
+        if end.startswith("e_") and end not in entities
+    ]
+    for some in in_portions(loose):
+        delete_rows(transaction, "relations", col("id").is_in(some))
     add_missing(transaction, entities, relations)
 
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 DERIVED_FOLDER = "derived"
 MAX_DERIVED_FILES = 4
 """Of each kind; of more, the oldest go."""
-DerivedKind = Literal["names", "vectors", "results", "languages", "scopes", "statistics"]
-"""The index of names, vectors of names, what questions were given; of what is searched the
-languages, how much there is, and how common its terms are."""
+DerivedKind = Literal["names", "aliases", "vectors", "results", "languages", "scopes", "statistics"]
+"""The index of names, other names of documents, vectors of names, what questions were given; of
+what is searched the languages, how much there is, and how common its terms are."""
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
 T = TypeVar("T")

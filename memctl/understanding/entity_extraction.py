@@ -75,10 +75,17 @@ _ADJECTIVE = re.compile(r"(?:[^s]ian|[ai]ese|(?<=..)ish|can|ern)s?$")
 """Endings of single capitalised words that tell where something is from, such as Brazilian."""
 _ZONE = re.compile(r"\b(?:Africa|America|Asia|Atlantic|Australia|Europe|Indian|Pacific)/[A-Z]\w+\b")
 _OFFICES = frozenset({"CEO", "CTO", "CFO", "COO"})
+_NOTED = word_set(
+    "asked borrowed bought called delivered emailed found gave got met paid phoned picked rang saw"
+    " see sent showed sold spoke texted thanked told took visit visited went wrote"
+)
+"""What notes begin with instead of "I": Rang Dunmore."""
 _NAMES_LIKE_STOP_WORDS = frozenset({"Will", "US", "WHO"})
 _DIGIT = re.compile(r"\d")
 _MIN_SHOUTED = 12
 _CONTACT = "text/vcard"
+_MARKS = " -*•"
+"""What an item of a list begins with."""
 _JOBS = re.compile(r"(?m)^(?:Job title|Role) of .*$")
 _MAIL = ("message/rfc822", "application/mbox")
 _MAX_LENGTH = 60
@@ -338,7 +345,7 @@ def _is_shouted(text: str, start: int, end: int, capitals: Sequence[str]) -> boo
 def _is_first_word(text: str, position: int, start: int) -> bool:
     """Return whether any word is capitalised here: after a mark, a sign or at the start."""
     before = text[max(start, position - 3) : position].rstrip(" ")
-    if not before:
+    if not before or not text[start:position].strip(_MARKS):
         return True
     return not (before[-1].isalnum() or before[-1] in ",;&'’-)")
 
@@ -359,10 +366,13 @@ def _known_name(written: str, is_first: bool, language: str) -> tuple[str, str, 
     words = _without_weak_start(words, load_language(language), is_first=is_first)
     if load_language(language).capitalises_nouns:
         words = _from_marked(words)
+    if is_first and len(words) > 1 and words[0].lower() in _NOTED:
+        words, is_first = _trim(words[1:]), False
     if is_first:
         words = _without_sentence_start(words)
     if not words or len(" ".join(words)) > _MAX_LENGTH:
         return None
+    words = _without_amount(words)
     type_ = _type(words)
     name = _display(words)
     if not _is_name(words, name, type_):
@@ -390,6 +400,12 @@ def _from_marked(words: list[str]) -> list[str]:
             return words[number:]
     is_company = bool(words) and (words[-1] in ORGANISATION_ENDS or "&" in words)
     return words if is_company else []
+
+
+def _without_amount(words: list[str]) -> list[str]:
+    """Cut off a number after a first name, as in a row of a table: people have none."""
+    is_amount = len(words) == 2 and words[1].isdigit() and words[0] in known_names().given
+    return words[:1] if is_amount else words
 
 
 def _has_inner_capital(name: str) -> bool:
@@ -453,10 +469,18 @@ def _without_sentence_start(words: list[str]) -> list[str]:
     return words
 
 
+def names_nothing(name: str) -> bool:
+    """Return whether all words of a name are none wherever they stand: Sun, Dutch."""
+    return all(map(_names_nothing, name.split(" ")))
+
+
 @lru_cache(maxsize=50_000)
 def _names_nothing(word: str) -> bool:
     """Return whether a capitalised word is no name, nor part of one, wherever it stands."""
     plain = word.rstrip(".").lower().replace("’", "'")
+    first, hyphen, last = plain.partition("-")
+    if hyphen and first in NOT_ENTITIES and last in NOT_ENTITIES:
+        return True
     if plain in NOT_ENTITIES and word.rstrip(".") not in TITLES:
         return True
     if _POSSESSIVE.sub("", plain) in NOT_ENTITIES and plain not in ("mr", "mrs", "ms", "dr"):

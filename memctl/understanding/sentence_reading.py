@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from functools import cached_property
 from itertools import islice
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memctl.config import TriggerSettings
 from memctl.language.date_mentions import ENTRY_DAY, date_spans, is_mere_day, month_and_day
@@ -29,7 +30,7 @@ from memctl.language.word_lists import (
 from memctl.models.task_encoder import STATEMENT_LABELS, SentenceReading, TaskEncoder
 from memctl.patterns import lazy_regex
 from memctl.records import Distilled, EntityMention, SourceText
-from memctl.understanding.entity_extraction import MAX_ENTITIES, is_marked
+from memctl.understanding.entity_extraction import MAX_ENTITIES, is_marked, names_nothing
 from memctl.understanding.text_outline import DATED_PREFIX, Line
 from memctl.understanding.triggers import DEFAULT_TRIGGERS, detect_trigger, label_type, stated_text
 
@@ -414,17 +415,20 @@ def names(
     types: dict[str, Counter[str]] = {}
     for item in read:
         for span in item.reading.names:
-            name = item.text[span.start : span.end].strip(" .,;:'\"’")
+            name = item.text[span.start : span.end].strip(" .,;:'\"’&(")
             seen.update(set(_WORD.findall(name.casefold())))
             if span.confidence < _SURE_NAME or len(name) < _SHORTEST_NAME:
                 continue
-            if _is_in_columns(name, item.written):
+            if names_nothing(name) or _is_in_columns(name, item.written):
                 continue
             if name[:1].isupper() or _is_small_name(name, item.text):
                 sure[name] += 1
                 types.setdefault(name, Counter())[span.type] += 1
+    kinds = {name: _TYPE_NAMES.get(kind, kind) for name, kind in _kinds(types).items()}
     found = {
-        mention.name: mention
+        mention.name: replace(mention, type=kinds.get(mention.name, mention.type))
+        if mention.type == "other"
+        else mention
         for mention in by_rules
         if mention.type in _TYPES_WITH_A_FORM
         or (mention.type in _TYPES_FOUND_BY_RULES and not is_any_noun_capitalised)
@@ -434,9 +438,13 @@ def names(
         if is_any_noun_capitalised and not (" " in name or is_marked(name)):
             continue
         if not any(name in other or other in name for other in found):
-            kind = types[name].most_common(1)[0][0]
-            found[name] = EntityMention(name, _TYPE_NAMES.get(kind, kind), count)
+            found[name] = EntityMention(name, kinds[name], count)
     return tuple(sorted(found.values(), key=lambda each: -each.count)[:MAX_ENTITIES])
+
+
+def _kinds(types: Mapping[str, Counter[str]]) -> Mapping[str, str]:
+    """Return what each name is most often taken for."""
+    return {name: counts.most_common(1)[0][0] for name, counts in types.items()}
 
 
 def _is_small_name(name: str, sentence: str) -> bool:

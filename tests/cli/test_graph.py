@@ -395,6 +395,38 @@ def test_a_merge_by_hand_can_be_taken_back(notes: Run) -> None:
     assert notes("graph", "unmerge", "Peter Novak", "Rosa Duarte").code == 2
 
 
+def test_a_name_whose_type_is_found_later_stays_one(
+    memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def names() -> list[dict[str, Any]]:
+        """Return what the graph has of the name."""
+        return memctl("graph", "search", "Zosia Bielak").rows[:1]
+
+    monkeypatch.setenv("MEMCTL_LIMITS_READ_CLOSELY", "false")
+    (tmp_path / "roof.md").write_text("We met Zosia Bielak and Huw Tremlett on the roof.\n")
+    (tmp_path / "mill.md").write_text("Zosia Bielak works at Acme. The Old Mill was sold.\n")
+    assert memctl("ingest", "roof.md").code == 0
+    (before,) = names()
+    assert before["type"] == "other"
+    assert memctl("graph", "merge", "Huw Tremlett", "Zosia Bielak").code == 0
+    monkeypatch.delenv("MEMCTL_LIMITS_READ_CLOSELY")
+    assert memctl("ingest", "mill.md").code == 0
+    wanted = "select type from entities where name = 'Zosia Bielak' order by type"
+    assert [row["type"] for row in memctl("sql", wanted).rows] == ["other", "person"]
+    (after,) = names()
+    assert (after["type"], after["mentions"]) == ("person", 2)
+    assert "Acme" in names_near(memctl, before["id"])
+    assert merged(memctl, "Huw Tremlett", "Zosia Bielak")
+    assert memctl("doctor", "--rebuild").code == 0
+    assert [row["type"] for row in memctl("sql", wanted).rows] == ["person"]
+    assert merged(memctl, "Huw Tremlett", "Zosia Bielak")
+    assert "Acme" in names_near(memctl, before["id"])
+    assert memctl("graph", "unmerge", "Huw Tremlett", "Zosia Bielak").code == 0
+    assert memctl("forget", "--entity", "Zosia Bielak", "--yes").code == 0
+    assert not names()
+    assert memctl("sql", wanted).rows == []
+
+
 def test_what_was_resolved_by_itself_can_be_taken_apart_and_outlives_reprocessing(
     notes: Run,
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from memctl.ids import entity_id
-from memctl.records import Answer, Entity, Memory
+from memctl.records import Answer, Entity, Filters, Memory
 from memctl.schema.arrow_tables import documents_table, entities_table
 from memctl.search.answering.evidence_parts import (
     asks_for_amount,
@@ -1437,6 +1437,24 @@ def test_a_nickname_is_found_by_the_name_of_its_bearer(shelf: Shelf, memory_of: 
         assert ask(shelf.searcher(), question).text.startswith("Beans is off from 26 October")
     tomasz = shelf.searcher().search("When is Tomasz off?")
     assert not tomasz.asked.other_names  # two people are called that
+
+
+def test_somebody_is_found_by_an_alias_in_front_matter(shelf: Shelf, memory_of: MemoryOf) -> None:
+    put_driver(shelf, memory_of, "He lives next door.")
+    shelf.put([memory_of("tin", "Beans are 62p a tin.", namespace="shop")])
+    page = replace(
+        document("d_card", "en"), title="Tomasz Bereza", metadata={"aliases": ["Beans", "driver"]}
+    )
+    with shelf.stores["kb"].write() as transaction:
+        transaction.append("documents", documents_table([page]))
+    searcher = shelf.searcher()
+    for question in ("What is Beans' rate per mile now?", "What do we pay Beans?"):
+        assert [each.name for each in searcher.search(question).asked.other_names] == [
+            "Tomasz Bereza"
+        ]
+    assert not searcher.search("Who is the driver?").asked.other_names
+    shop = searcher.search("How much is a tin of Beans?", filters=Filters(namespaces=("shop",)))
+    assert not shop.asked.other_names
 
 
 @pytest.mark.parametrize(

@@ -223,6 +223,26 @@ def test_who_works_where_is_named_whatever_the_file_is_called() -> None:
         ]
 
 
+def test_what_rules_do_not_know_of_a_name_the_sentence_says() -> None:
+    found = understood("Huw Tremlett sent an invoice. Zosia moved to Klepp last month.")
+    types = {each.name: each.type for each in found.entities}
+    assert types == {"Huw Tremlett": "person", "Zosia": "person", "Klepp": "place"}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("- Rang Dunmore about the sash windows, 480 each.\n", {"Dunmore"}),
+        ("- Told Konrad that the rack is late.\n", {"Konrad"}),
+        ("We spent 40 euros with Henrik 40 and Marta 2 on the list.\n", {"Henrik", "Marta"}),
+        ("Cut the oak at Ombersow, Sun to Weds, with a Dutch saw.\n", {"Ombersow"}),
+        ("It was Nov-Jan 240 in Ghent, Compartment 3.\n", {"Ghent"}),
+    ],
+)
+def test_verbs_days_and_amounts_are_no_part_of_a_name(text: str, names: set[str]) -> None:
+    assert {each.name for each in understood(text).entities} == names
+
+
 def test_a_label_with_a_column_is_no_part_of_a_name() -> None:
     text = "Fabric     Linen of Ypres, cut by Emma Tan\nLining     T. Moss, weaver, of Thornby\n"
     found = {entity.name for entity in understood(text).entities}

@@ -5,21 +5,29 @@ Synonyms are for words that no memory has, such as "choice" for "choose".
 They are sought among the words of the best hits alone, by the vectors of single words, so that a
 memory isn't passed over because it says the same with a noun.  A name is sought among the speakers
 there: "Muhammad" may spell himself "Muhhamed".  What else somebody is called memories have to state
-in so many words: "Nickname of Ann Lee: Dot".
+in so many words, "Nickname of Ann Lee: Dot", or the front matter of a page, in its ``aliases``.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import reduce
 from operator import or_
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec.structs import replace
 
-from memctl.graph.entity_names import name_key, parse_person, stated_names
+from memctl.graph.entity_names import (
+    is_written_as_name,
+    name_key,
+    parse_person,
+    stated_names,
+)
+from memctl.graph.page_names import read_other_titles
 from memctl.language.term_analysis import WORD_PUNCTUATION, plain_form, query_terms, terms
 from memctl.language.word_lists import is_common_word
 from memctl.models.protocols import Embedder, WordEmbedder
@@ -27,8 +35,12 @@ from memctl.models.vector_math import normalize_rows
 from memctl.records import Hit
 from memctl.search.query.question import OtherName, Question, Slot
 from memctl.search.term_statistics import Sources, TermStatistics
+from memctl.store.file_caches import code_digest, kept_or_made
 from memctl.store.tables.filter_expressions import Expr, col
 from memctl.understanding.text_outline import speaker_of
+
+if TYPE_CHECKING:
+    from memctl.store.tables.snapshot import Snapshot
 
 _MIN_COSINE = 0.48
 """Of two words that count as synonyms."""
@@ -152,6 +164,10 @@ def _words_in(hits: Iterable[Hit]) -> list[str]:
 
 _STATING = "nickname nicknamed aka known calls"
 _POSSESSIVE = re.compile(r"['’]s?$")
+_NAMING_MODULES = tuple(
+    f"memctl.{name}" for name in ("graph.page_names", "graph.entity_names", "search.query.synonyms")
+)
+"""Whose code decides which titles are names."""
 _MOST_NAMES = 8
 """Words of a question that are looked up as names; of a pasted text the first."""
 _MOST_STATEMENTS = 30
@@ -161,7 +177,7 @@ _MOST_STATEMENTS = 30
 def find_other_names(
     question: Question, sources: Sources, where: Expr | None, languages: Sequence[str]
 ) -> tuple[OtherName, ...]:
-    """Return what those whom a question names are called too, as memories state it.
+    """Return what those whom a question names are called too, as memories and front matter say.
 
     What may mean somebody else as well is left out: what two people are called, or what is also in
     the name of another person.
@@ -183,6 +199,7 @@ def find_other_names(
         numbers = source.keyword_rows(wanted, where, _MOST_STATEMENTS)
         for text in source.rows("memories", numbers, ("text",))["text"].to_pylist():
             stated |= dict.fromkeys(stated_names(text))
+        stated |= dict.fromkeys(_titles_with({words[at] for at in named}, source, where))
     bearers: dict[str, set[str]] = {}
     for full, also in stated:
         for name in (also, *full.split()):
@@ -195,6 +212,41 @@ def find_other_names(
     return tuple(found)
 
 
+def _titles_with(
+    words: set[str], source: Snapshot, where: Expr | None
+) -> Iterator[tuple[str, str]]:
+    """Yield titles, each with another name of its document, of which a question has a word.
+
+    Only documents count of which a memory that is searched is.
+    """
+    near = [
+        (document, title, also)
+        for document, title, also in _read_titles(source)
+        if not words.isdisjoint(_words(f"{title} {also}"))
+    ]
+    if near and where is not None:
+        within = where & col("document_id").is_in(sorted({document for document, _, _ in near}))
+        seen = set(source.scan("memories", within, ["document_id"])["document_id"].to_pylist())
+        near = [each for each in near if each[0] in seen]
+    yield from ((title, also) for _, title, also in near)
+
+
+def _read_titles(source: Snapshot) -> tuple[tuple[str, str, str], ...]:
+    """Return documents with their titles and other names, which are read once after a commit."""
+
+    def read() -> tuple[tuple[str, str, str], ...]:
+        """Return what front matter says, as far as it is written as names."""
+        return tuple(
+            (document, title, also)
+            for document, title, names in read_other_titles(source)
+            for also in names
+            if is_written_as_name(title) and is_written_as_name(also) and not is_common_word(also)
+        )
+
+    state = json.dumps([source.state_of("documents"), code_digest(*_NAMING_MODULES)])
+    return kept_or_made(source.derived, "aliases", state, tuple[tuple[str, str, str], ...], read)
+
+
 def _other_names(
     question: Question,
     words: Sequence[str],
@@ -204,7 +256,7 @@ def _other_names(
     sources: Sources,
     languages: Sequence[str],
 ) -> Iterator[OtherName]:
-    """Yield the name that a question does not have of two that mean the same person."""
+    """Yield the name that a question does not have of two that mean the same."""
     own_words = {plain_form(word) for word in full.split()}.difference(shared)
     whole, nick = _places(words, _words(full)), _places(words, _words(also))
     if not (whole or nick or own_words.intersection(words)):
