@@ -26,6 +26,7 @@ from memctl.search.answering.evidence_parts import (
     lacks_time,
     older_versions,
     only_denies,
+    states_asked_value,
 )
 from memctl.search.answering.evidence_sentences import (
     candidate_sentences,
@@ -1157,6 +1158,13 @@ def test_a_greeting_is_no_evidence_for_who_says_it(shelf: Shelf, memory_of: Memo
 )
 def test_a_measure_counts_no_things(question: str, sentence: str, lacks: bool) -> None:
     assert lacks_count(sentence, question) is lacks
+
+
+def test_a_long_text_is_searched_for_measures_only_once() -> None:
+    digits, words = "1" * 200_000, "a." * 100_000
+    assert states_asked_value(f"The price is {digits}.", "What is the price?")
+    assert not lacks_count(digits, "How many came?")
+    assert lacks_difference(words, "By how much did it rise?")
 
 
 @pytest.mark.parametrize(

@@ -467,7 +467,7 @@ _ASKS_DIFFERENCE = lazy_regex(
     re.IGNORECASE,
 )
 _AMOUNT_OF_DIFFERENCE = (
-    r"(?:(?<![\w.,])[€£$]?\d|\b(?:an?|half|one|two|three|four|five|six|eight|ten)\b)"
+    r"(?<![\w.,])(?:[€£$]?\d|(?:an?|half|one|two|three|four|five|six|eight|ten)\b)"
 )
 _DIFFERS = (
     rf"\b(?:{_COMPARATIVE}|more|less|fewer|over|under|above|below|by|extra|up|down|late|early|too"
@@ -592,10 +592,11 @@ _COUNTED = lazy_regex(r"\bhow many (?!times\b|percent)([^\W\d_]+)", re.IGNORECAS
 _TIME_UNITS = (
     r"(?:seconds?|secs?|min(?:ute)?s?|hours?|hrs?|days?|weeks?|wks?|months?|years?|yrs?)\b"
 )
-_DURATION = lazy_regex(rf"\d[\d.,]*\s?{_TIME_UNITS}", re.IGNORECASE)
+_DURATION = lazy_regex(rf"(?<![\d.,])\d[\d.,]*+\s?{_TIME_UNITS}", re.IGNORECASE)
 _NOT_COUNTED = lazy_regex(
-    r"(?<!\w)v?\d+(?:\.\d+){2,}|[€$£¥]\s?\d[\d.,]*k?|\d[\d.,]*\s?(?:%|percent\b|°|[€$£¥]"
-    r"|(?:bytes?|[kmg]b|k?g|mg|[kcm]m|m|ml|l|litres?|volts?|amps?|watts?|k?wh?|hz|euros?|pounds?"
+    r"(?<!\w)v?\d+(?:\.\d+){2,}|[€$£¥]\s?\d[\d.,]*k?"
+    r"|(?<![\d.,])\d[\d.,]*+\s?(?:%|percent\b|°|[€$£¥]|(?:bytes?|[kmg]b"
+    r"|k?g|mg|[kcm]m|m|ml|l|litres?|volts?|amps?|watts?|k?wh?|hz|euros?|pounds?"
     rf"|dollars?|quid|[ap]\.?m)\b|{_TIME_UNITS})|\b\d\d?[:.]\d\d\b|\b\d{{4}}-\d\d-\d\d\b",
     re.IGNORECASE,
 )
