@@ -1195,6 +1195,12 @@ def test_where_it_is_is_not_told_without_a_place(question: str, sentence: str, l
         ("Do the tyres before the trip", False),
         ("Is the code 7714.", False),
         ("Any old iron will do", False),
+        ("Could you bring the ladder to Josie.", False),
+        ("Can you collect Ann at the station at 5pm", False),
+        ("Did you know that the password is heron.", False),
+        ("Anybody who has got the code 7714 may come in", False),
+        ('"Any news from Ann will be in the letter."', False),
+        ("did you get the key..", True),
     ],
 )
 def test_a_question_is_known_without_its_mark(sentence: str, expected: bool) -> None:

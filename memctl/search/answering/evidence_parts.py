@@ -218,16 +218,26 @@ _INVERTED = lazy_regex(
     r"(?:know|got|seen|have|has|had)|any (?:idea|news))\b",
     re.IGNORECASE,
 )
+_CLOSING = "\"'”’)*_"
 
 
 def is_question(sentence: str) -> bool:
     """Return whether a sentence asks something."""
-    return sentence.rstrip("\"'”’)*_").endswith(("?", "？", "؟"))
+    return sentence.rstrip(_CLOSING).endswith(("?", "？", "؟"))
 
 
 def asks_something(sentence: str) -> bool:
-    """Return whether a sentence asks something, though it may end without a question mark."""
-    return is_question(sentence) or _INVERTED.match(sentence) is not None
+    """Return whether a sentence asks something, though it may end without a question mark.
+
+    One that begins like a question but ends with a full stop, or has a date or a number, may tell
+    something: "Can you collect Ann at 5".
+    """
+    if is_question(sentence):
+        return True
+    bare = sentence.rstrip(_CLOSING)
+    is_stopped = bare.endswith((".", "!")) and not bare.endswith("..")
+    has_value = _DIGIT.search(sentence) is not None or bool(stated_values(sentence))
+    return _INVERTED.match(sentence) is not None and not (is_stopped or has_value)
 
 
 def is_table_row(sentence: str) -> bool:
