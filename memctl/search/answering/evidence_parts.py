@@ -538,7 +538,8 @@ _ASKED_RATE = lazy_regex(
     r"|\b(?P<rate>hourly|daily) (?:rate|price|cost|fee|charge|pay|wage|hire)\b",
     re.IGNORECASE,
 )
-_RATE = r"\b(?:per|each|apiece|every|rates?)\b|\d\s*/\s*[a-z]"
+_CURRENCY = r"(?:[€$£¥]|eur(?:os?)?|pounds?|gbp|dollars?|usd|chf)"
+_RATE = rf"\b(?:per|each|apiece|every|rates?)\b|\d\s?(?:{_CURRENCY}\s?)?/\s?[a-z]"
 _ADVERBS = {"day": "daily", "year": "yearly|annual(?:ly)?"}
 _RATE_OF = {"hourly": "hour", "daily": "day"}
 
@@ -559,7 +560,7 @@ def _asked_measure(question: str) -> re.Pattern[str] | None:
         value += f"|{_SIGNS[unit]}" if unit in _SIGNS else ""
     elif asked := _ASKED_RATE.search(question):
         thing = _RATE_OF[asked["rate"].lower()] if asked["rate"] else asked["thing"].lower()
-        value = rf"{_RATE}|\ban? {thing}\b|\b(?:{_ADVERBS.get(thing, f'{thing}ly')})\b"
+        value = rf"{_RATE}|\b(?:an?|by the) {thing}\b|\b(?:{_ADVERBS.get(thing, f'{thing}ly')})\b"
     else:
         return None
     return re.compile(value, re.IGNORECASE)
