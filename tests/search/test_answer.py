@@ -1158,6 +1158,8 @@ def test_a_greeting_is_no_evidence_for_who_says_it(shelf: Shelf, memory_of: Memo
         ("How many minutes was it down?", "The server was down for 47 minutes.", False),
         ("How many pounds did it cost?", "It cost £40.", False),
         ("How many came?", "Nobody told me.", False),
+        ("How many trips did we make?", "We made 5 day trips.", False),
+        ("How many trips did we make?", "We were away for 5 days.", True),
     ],
 )
 def test_a_measure_counts_no_things(question: str, sentence: str, lacks: bool) -> None:

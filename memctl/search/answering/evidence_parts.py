@@ -622,6 +622,8 @@ def lacks_count(sentence: str, question: str) -> bool:
     counted = _COUNTED.search(question)
     if counted is None or _NOT_COUNTED.search(f"1 {counted[1]}"):
         return False
+    if re.search(rf"\d [^\W\d_]+ {counted[1]}\b", sentence, re.IGNORECASE):
+        return False  # "5 day trips" are five
     others = _NOT_COUNTED.sub(" ", sentence)
     return others != sentence and not has_amount(others)
 
