@@ -16,7 +16,6 @@ from memctl.language.term_analysis import query_terms
 from memctl.language.word_lists import (
     all_languages,
     any_of,
-    is_common_word,
     known_names,
     load_language,
     month_numbers,
@@ -671,34 +670,27 @@ def is_contact_without_address(text: str, question: str) -> bool:
 _ASKS_WHERE = lazy_regex(
     r"(?:^\W*|[,:;-]\s*|\b(?:and|so|or|from|to)\s+)where(?:['’]?s)?\b", re.IGNORECASE
 )
-_PLACE = lazy_regex(
-    r"\b(?:in|at|on|into|onto|to|from|near|under|behind|besides?|between|inside|outside|above|below"
-    r"|over|by|with|next to|across|along|around|off|past|opposite|through|via|towards?|within"
-    r"|against|auf|beim?|im|am|nach|unter|neben|hinter|zu[mr]?|dans|chez|sur|sous|à|aux?|en|nel\w*)"
-    r"\s+((?:the |an? |my |our |his |her |their |its )?[\w'’-]+)"
-    r"|\b(location|address|venue|home|here|upstairs|downstairs|abroad|away|outside|inside|nearby"
-    r"|online|nowhere|everywhere|indoors|outdoors)\b"
-    r"|\b((?-i:[A-Z])[\w'’-]+|\w*\d\w*)",
+_NO_PLACE = lazy_regex(
+    r"[€$£¥]\s?\d[\d.,]*|(?<![\d.,])\d[\d.,]*+\s?(?:[€$£¥]|(?:euros?|pounds?|dollars?|quid)\b)"
+    rf"|\b(?:{_DATE}|{_MONTHS}|{_WEEKDAYS}|\d\d?[:.]\d\d|today|tomorrow|yesterday|tonight)\b",
     re.IGNORECASE,
 )
-"""What may say where something is: a word for a place, a name, or a number as of a house."""
+"""Money and times, which say nowhere where something is."""
+_ADVERB_OF_PLACE = lazy_regex(
+    r"\bhere\b|\b(?:off|out|up|down|above|below|under)\W*$", re.IGNORECASE
+)
+"""Words that name a place and are no terms; most of them only at the end."""
 
 
 def lacks_place(text: str, question: str) -> bool:
     """Return whether a question in English asks where something is, and a text names no place.
 
-    What the question itself names is none: "Where is Josie moving to?" is not answered by "scraps
-    to Josie".
+    Any word besides those of the question, times and prices may name one: "underneath the mat".
     """
-    if _ASKS_WHERE.search(question) is None:
+    if _ASKS_WHERE.search(question) is None or _ADVERB_OF_PLACE.search(text):
         return False
-    asked = frozenset(query_terms(question, ("en",)))
-    for found in _PLACE.finditer(text):
-        after, adverb, name = found.groups()
-        place = after or (name if name and not is_common_word(name) else "")
-        if adverb or not asked.issuperset(query_terms(place, ("en",))):
-            return False
-    return True
+    said = query_terms(_NO_PLACE.sub(" ", text), ("en",))
+    return frozenset(query_terms(question, ("en",))).issuperset(said)
 
 
 _ASKS_WHEN_IT_WAS = lazy_regex(
