@@ -440,6 +440,8 @@ def test_what_gives_a_reason_is_known(question: str, sentence: str, expected: bo
         ("quotes", "Copy of quotes", True),
         ("minutes", "minutes (final)", True),
         ("house rules 2024 (old)", "rules of the house 2025", True),
+        ("Growing old", "Growing tomatoes", False),
+        ("letter - Harold_Old", "letter of May", False),
         ("old mill", "old mill plan", False),
         ("invoice 23", "invoice 24", False),
         ("note 1", "note 2", False),
@@ -457,6 +459,19 @@ def test_a_document_is_an_older_version_by_the_name_of_its_file(
     )
     hits = shelf.searcher().search("What does the oak table cost?").hits
     assert older_versions(hits) == ({"d_a"} if expected else set())
+
+
+def test_a_file_named_old_is_older_than_one_with_the_rest_of_its_name(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    text, day = "The oak table costs {} pounds.", datetime(2026, 2, 1, tzinfo=UTC)
+    shelf.put(
+        [
+            memory_of("a", text.format(3450), source="/in/prices_old.md", created_at=day),
+            memory_of("b", text.format(3200), source="/in/prices.md"),
+        ]
+    )
+    assert older_versions(shelf.searcher().search("What does it cost?").hits) == {"d_a"}
 
 
 def test_the_latest_version_of_a_document_is_believed(shelf: Shelf, memory_of: MemoryOf) -> None:

@@ -792,15 +792,13 @@ def stated_values(sentence: str) -> frozenset[str]:
 _VERSION = lazy_regex(
     r"^\W*(?:copy of|old|new|final|draft)\b"
     r"|(?<![^\W_])(?:v|ver|version|rev|revision)[\s._-]*(?P<number>\d{1,3})\W*$"
-    r"|(?:\(\d{1,2}\)|(?<![^\W_])(?:final|updated|revised|new|old|draft|copy))\W*$",
+    r"|(?:\(\d{1,2}\)|(?<![^\W_])(?:final|updated|revised|new|draft|copy"
+    r"|(?P<old>old|outdated|obsolete|superseded)))\W*$",
     re.IGNORECASE,
 )
 """What tells the versions of a document apart in the names of their files."""
-_IS_OLD = lazy_regex(
-    r"[(\[](?:old|outdated|obsolete|superseded)[)\]]|[ _-](?:old|outdated|obsolete|superseded)$",
-    re.IGNORECASE,
-)
-"""What says in the name of a file that it is no longer in force."""
+_IS_OLD = lazy_regex(r"[(\[](?:old|outdated|obsolete|superseded)[)\]]", re.IGNORECASE)
+"""What says in the name of a file, whatever else it is called, that it is no longer in force."""
 _LONGEST_NUMBER = 3
 _WORD = lazy_regex(r"[^\W_]+")
 
@@ -808,8 +806,9 @@ _WORD = lazy_regex(r"[^\W_]+")
 def older_versions(hits: Iterable[Hit]) -> frozenset[str]:
     """Return the ids of documents of which hits have a later version, by the names of their files.
 
-    The later one has the higher number or, where none has any, is of a later day.  One whose name
-    says that it is old has one, whatever that is called.
+    The later one has the higher number or, where none has any, is of a later day.  "rules old" is
+    older than "rules" at any rate, and "rules (old)" has a later version even if none is found;
+    "Growing old" says nothing.
     """
     found = list(hits)
     old = {
@@ -817,7 +816,7 @@ def older_versions(hits: Iterable[Hit]) -> frozenset[str]:
         for hit in found
         if (document := hit.document_id) and _IS_OLD.search(PurePath(source_name(hit.source)).stem)
     }
-    families: dict[str, dict[str, tuple[str, date, str]]] = {}
+    families: dict[str, dict[str, tuple[bool, str, date, str]]] = {}
     for hit in found:
         name = PurePath(source_name(hit.source)).stem
         mark = _VERSION.search(name)
@@ -825,12 +824,13 @@ def older_versions(hits: Iterable[Hit]) -> frozenset[str]:
         family = " ".join(_WORD.findall(bare.lower()))
         if family and hit.document_id:
             number = (mark["number"] or "") if mark else ""
-            rank = (number.zfill(_LONGEST_NUMBER), hit.created_at.date(), mark[0] if mark else "")
-            families.setdefault(family, {})[hit.document_id] = rank
+            is_current = not (mark and mark["old"])
+            rank = number.zfill(_LONGEST_NUMBER), hit.created_at.date(), mark[0] if mark else ""
+            families.setdefault(family, {})[hit.document_id] = (is_current, *rank)
     return frozenset(old) | frozenset(
         document
         for versions in families.values()
         if any(mark for *_, mark in versions.values())
         for document, rank in versions.items()
-        if rank[:2] < max(each[:2] for each in versions.values())
+        if rank[:3] < max(each[:3] for each in versions.values())
     )
