@@ -16,7 +16,6 @@ from memctl.language.term_analysis import query_terms
 from memctl.language.word_lists import (
     all_languages,
     any_of,
-    is_common_word,
     known_names,
     load_language,
     month_numbers,
@@ -218,16 +217,26 @@ _INVERTED = lazy_regex(
     r"(?:know|got|seen|have|has|had)|any (?:idea|news))\b",
     re.IGNORECASE,
 )
+_CLOSING = "\"'”’)*_"
 
 
 def is_question(sentence: str) -> bool:
     """Return whether a sentence asks something."""
-    return sentence.rstrip("\"'”’)*_").endswith(("?", "？", "؟"))
+    return sentence.rstrip(_CLOSING).endswith(("?", "？", "؟"))
 
 
 def asks_something(sentence: str) -> bool:
-    """Return whether a sentence asks something, though it may end without a question mark."""
-    return is_question(sentence) or _INVERTED.match(sentence) is not None
+    """Return whether a sentence asks something, though it may end without a question mark.
+
+    One that begins like a question but ends with a full stop, or has a date or a number, may tell
+    something: "Can you collect Ann at 5".
+    """
+    if is_question(sentence):
+        return True
+    bare = sentence.rstrip(_CLOSING)
+    is_stopped = bare.endswith((".", "!")) and not bare.endswith("..")
+    has_value = _DIGIT.search(sentence) is not None or bool(stated_values(sentence))
+    return _INVERTED.match(sentence) is not None and not (is_stopped or has_value)
 
 
 def is_table_row(sentence: str) -> bool:
@@ -467,7 +476,7 @@ _ASKS_DIFFERENCE = lazy_regex(
     re.IGNORECASE,
 )
 _AMOUNT_OF_DIFFERENCE = (
-    r"(?:(?<![\w.,])[€£$]?\d|\b(?:an?|half|one|two|three|four|five|six|eight|ten)\b)"
+    r"(?<![\w.,])(?:[€£$]?\d|(?:an?|half|one|two|three|four|five|six|eight|ten)\b)"
 )
 _DIFFERS = (
     rf"\b(?:{_COMPARATIVE}|more|less|fewer|over|under|above|below|by|extra|up|down|late|early|too"
@@ -528,7 +537,8 @@ _ASKED_RATE = lazy_regex(
     r"|\b(?P<rate>hourly|daily) (?:rate|price|cost|fee|charge|pay|wage|hire)\b",
     re.IGNORECASE,
 )
-_RATE = r"\b(?:per|each|apiece|every|rates?)\b|\d\s*/\s*[a-z]"
+_CURRENCY = r"(?:[€$£¥]|eur(?:os?)?|pounds?|gbp|dollars?|usd|chf)"
+_RATE = rf"\b(?:per|each|apiece|every|rates?)\b|\d\s?(?:{_CURRENCY}\s?)?/\s?[a-z]"
 _ADVERBS = {"day": "daily", "year": "yearly|annual(?:ly)?"}
 _RATE_OF = {"hourly": "hour", "daily": "day"}
 
@@ -549,7 +559,7 @@ def _asked_measure(question: str) -> re.Pattern[str] | None:
         value += f"|{_SIGNS[unit]}" if unit in _SIGNS else ""
     elif asked := _ASKED_RATE.search(question):
         thing = _RATE_OF[asked["rate"].lower()] if asked["rate"] else asked["thing"].lower()
-        value = rf"{_RATE}|\ban? {thing}\b|\b(?:{_ADVERBS.get(thing, f'{thing}ly')})\b"
+        value = rf"{_RATE}|\b(?:an?|by the) {thing}\b|\b(?:{_ADVERBS.get(thing, f'{thing}ly')})\b"
     else:
         return None
     return re.compile(value, re.IGNORECASE)
@@ -592,10 +602,11 @@ _COUNTED = lazy_regex(r"\bhow many (?!times\b|percent)([^\W\d_]+)", re.IGNORECAS
 _TIME_UNITS = (
     r"(?:seconds?|secs?|min(?:ute)?s?|hours?|hrs?|days?|weeks?|wks?|months?|years?|yrs?)\b"
 )
-_DURATION = lazy_regex(rf"\d[\d.,]*\s?{_TIME_UNITS}", re.IGNORECASE)
+_DURATION = lazy_regex(rf"(?<![\d.,])\d[\d.,]*+\s?{_TIME_UNITS}", re.IGNORECASE)
 _NOT_COUNTED = lazy_regex(
-    r"(?<!\w)v?\d+(?:\.\d+){2,}|[€$£¥]\s?\d[\d.,]*k?|\d[\d.,]*\s?(?:%|percent\b|°|[€$£¥]"
-    r"|(?:bytes?|[kmg]b|k?g|mg|[kcm]m|m|ml|l|litres?|volts?|amps?|watts?|k?wh?|hz|euros?|pounds?"
+    r"(?<!\w)v?\d+(?:\.\d+){2,}|[€$£¥]\s?\d[\d.,]*k?"
+    r"|(?<![\d.,])\d[\d.,]*+\s?(?:%|percent\b|°|[€$£¥]|(?:bytes?|[kmg]b"
+    r"|k?g|mg|[kcm]m|m|ml|l|litres?|volts?|amps?|watts?|k?wh?|hz|euros?|pounds?"
     rf"|dollars?|quid|[ap]\.?m)\b|{_TIME_UNITS})|\b\d\d?[:.]\d\d\b|\b\d{{4}}-\d\d-\d\d\b",
     re.IGNORECASE,
 )
@@ -610,6 +621,8 @@ def lacks_count(sentence: str, question: str) -> bool:
     counted = _COUNTED.search(question)
     if counted is None or _NOT_COUNTED.search(f"1 {counted[1]}"):
         return False
+    if re.search(rf"\d [^\W\d_]+ {counted[1]}\b", sentence, re.IGNORECASE):
+        return False  # "5 day trips" are five
     others = _NOT_COUNTED.sub(" ", sentence)
     return others != sentence and not has_amount(others)
 
@@ -657,34 +670,27 @@ def is_contact_without_address(text: str, question: str) -> bool:
 _ASKS_WHERE = lazy_regex(
     r"(?:^\W*|[,:;-]\s*|\b(?:and|so|or|from|to)\s+)where(?:['’]?s)?\b", re.IGNORECASE
 )
-_PLACE = lazy_regex(
-    r"\b(?:in|at|on|into|onto|to|from|near|under|behind|besides?|between|inside|outside|above|below"
-    r"|over|by|with|next to|across|along|around|off|past|opposite|through|via|towards?|within"
-    r"|against|auf|beim?|im|am|nach|unter|neben|hinter|zu[mr]?|dans|chez|sur|sous|à|aux?|en|nel\w*)"
-    r"\s+((?:the |an? |my |our |his |her |their |its )?[\w'’-]+)"
-    r"|\b(location|address|venue|home|here|upstairs|downstairs|abroad|away|outside|inside|nearby"
-    r"|online|nowhere|everywhere|indoors|outdoors)\b"
-    r"|\b((?-i:[A-Z])[\w'’-]+|\w*\d\w*)",
+_NO_PLACE = lazy_regex(
+    r"[€$£¥]\s?\d[\d.,]*|(?<![\d.,])\d[\d.,]*+\s?(?:[€$£¥]|(?:euros?|pounds?|dollars?|quid)\b)"
+    rf"|\b(?:{_DATE}|{_MONTHS}|{_WEEKDAYS}|\d\d?[:.]\d\d|today|tomorrow|yesterday|tonight)\b",
     re.IGNORECASE,
 )
-"""What may say where something is: a word for a place, a name, or a number as of a house."""
+"""Money and times, which say nowhere where something is."""
+_ADVERB_OF_PLACE = lazy_regex(
+    r"\bhere\b|\b(?:off|out|up|down|above|below|under)\W*$", re.IGNORECASE
+)
+"""Words that name a place and are no terms; most of them only at the end."""
 
 
 def lacks_place(text: str, question: str) -> bool:
     """Return whether a question in English asks where something is, and a text names no place.
 
-    What the question itself names is none: "Where is Josie moving to?" is not answered by "scraps
-    to Josie".
+    Any word besides those of the question, times and prices may name one: "underneath the mat".
     """
-    if _ASKS_WHERE.search(question) is None:
+    if _ASKS_WHERE.search(question) is None or _ADVERB_OF_PLACE.search(text):
         return False
-    asked = frozenset(query_terms(question, ("en",)))
-    for found in _PLACE.finditer(text):
-        after, adverb, name = found.groups()
-        place = after or (name if name and not is_common_word(name) else "")
-        if adverb or not asked.issuperset(query_terms(place, ("en",))):
-            return False
-    return True
+    said = query_terms(_NO_PLACE.sub(" ", text), ("en",))
+    return frozenset(query_terms(question, ("en",))).issuperset(said)
 
 
 _SUPPOSES = lazy_regex(r"\b(?:would|might)\b(?! (?:like|love|rather|prefer)\b)", re.IGNORECASE)
@@ -799,15 +805,13 @@ def stated_values(sentence: str) -> frozenset[str]:
 _VERSION = lazy_regex(
     r"^\W*(?:copy of|old|new|final|draft)\b"
     r"|(?<![^\W_])(?:v|ver|version|rev|revision)[\s._-]*(?P<number>\d{1,3})\W*$"
-    r"|(?:\(\d{1,2}\)|(?<![^\W_])(?:final|updated|revised|new|old|draft|copy))\W*$",
+    r"|(?:\(\d{1,2}\)|(?<![^\W_])(?:final|updated|revised|new|draft|copy"
+    r"|(?P<old>old|outdated|obsolete|superseded)))\W*$",
     re.IGNORECASE,
 )
 """What tells the versions of a document apart in the names of their files."""
-_IS_OLD = lazy_regex(
-    r"[(\[](?:old|outdated|obsolete|superseded)[)\]]|[ _-](?:old|outdated|obsolete|superseded)$",
-    re.IGNORECASE,
-)
-"""What says in the name of a file that it is no longer in force."""
+_IS_OLD = lazy_regex(r"[(\[](?:old|outdated|obsolete|superseded)[)\]]", re.IGNORECASE)
+"""What says in the name of a file, whatever else it is called, that it is no longer in force."""
 _LONGEST_NUMBER = 3
 _WORD = lazy_regex(r"[^\W_]+")
 
@@ -815,8 +819,9 @@ _WORD = lazy_regex(r"[^\W_]+")
 def older_versions(hits: Iterable[Hit]) -> frozenset[str]:
     """Return the ids of documents of which hits have a later version, by the names of their files.
 
-    The later one has the higher number or, where none has any, is of a later day.  One whose name
-    says that it is old has one, whatever that is called.
+    The later one has the higher number or, where none has any, is of a later day.  "rules old" is
+    older than "rules" at any rate, and "rules (old)" has a later version even if none is found;
+    "Growing old" says nothing.
     """
     found = list(hits)
     old = {
@@ -824,7 +829,7 @@ def older_versions(hits: Iterable[Hit]) -> frozenset[str]:
         for hit in found
         if (document := hit.document_id) and _IS_OLD.search(PurePath(source_name(hit.source)).stem)
     }
-    families: dict[str, dict[str, tuple[str, date, str]]] = {}
+    families: dict[str, dict[str, tuple[bool, str, date, str]]] = {}
     for hit in found:
         name = PurePath(source_name(hit.source)).stem
         mark = _VERSION.search(name)
@@ -832,12 +837,13 @@ def older_versions(hits: Iterable[Hit]) -> frozenset[str]:
         family = " ".join(_WORD.findall(bare.lower()))
         if family and hit.document_id:
             number = (mark["number"] or "") if mark else ""
-            rank = (number.zfill(_LONGEST_NUMBER), hit.created_at.date(), mark[0] if mark else "")
-            families.setdefault(family, {})[hit.document_id] = rank
+            is_current = not (mark and mark["old"])
+            rank = number.zfill(_LONGEST_NUMBER), hit.created_at.date(), mark[0] if mark else ""
+            families.setdefault(family, {})[hit.document_id] = (is_current, *rank)
     return frozenset(old) | frozenset(
         document
         for versions in families.values()
         if any(mark for *_, mark in versions.values())
         for document, rank in versions.items()
-        if rank[:2] < max(each[:2] for each in versions.values())
+        if rank[:3] < max(each[:3] for each in versions.values())
     )
