@@ -198,6 +198,13 @@ BROKEN_EVENT = "BEGIN:VEVENT\nUID:2\nDTSTART:tomorrow\nSUMMARY:Tea\nEND:VEVENT\n
 WHOLE_EVENT = "BEGIN:VEVENT\nUID:1\nDTSTART:20260101\nSUMMARY:Dinner\nEND:VEVENT\n"
 
 
+def mail(kind: str, attached: str) -> str:
+    head = "From: a@b.org\nSubject: An offer\nContent-Type: multipart/mixed; boundary=b\n\n"
+    body = "--b\nContent-Type: text/plain\n\nHere it is.\n"
+    name = "Content-Disposition: attachment; filename=offer"
+    return f"{head}{body}--b\nContent-Type: {kind}\n{name}\n\n{attached}\n--b--\n"
+
+
 def test_a_file_of_which_something_is_not_remembered_is_moved_where_others_are_deleted(
     place: Place, said: Said
 ) -> None:
@@ -206,8 +213,10 @@ def test_a_file_of_which_something_is_not_remembered_is_moved_where_others_are_d
     place.drop("part.ics", f"BEGIN:VCALENDAR\n{WHOLE_EVENT}{BROKEN_EVENT}END:VCALENDAR\n")
     place.drop("whole.ics", f"BEGIN:VCALENDAR\n{WHOLE_EVENT}END:VCALENDAR\n")
     place.drop("chat.jsonl", '{"role": "user", "content": "Hi."}\nThe code is 7.\n')
-    assert sorted(said(place.drain())) == ["empty", "failed", *["ingested"] * 3]
-    assert place.tree(place.layout.processed) == ["chat.jsonl", "one.csv", "part.ics"]
+    place.drop("offer.eml", mail("application/pdf", "%PDF-1.7 and so on"))
+    place.drop("notes.eml", mail("text/plain", "The offer holds until June."))
+    assert sorted(said(place.drain())) == ["empty", "failed", *["ingested"] * 5]
+    assert place.tree(place.layout.processed) == ["chat.jsonl", "offer.eml", "one.csv", "part.ics"]
     assert place.tree(place.layout.inbox) == place.tree(place.layout.processing) == []
 
 
