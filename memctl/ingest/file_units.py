@@ -31,7 +31,8 @@ from memctl.ingest.source_reading import read_parts
 from memctl.literals import LISTING_READER
 from memctl.paths import display_path
 from memctl.readers import Readers, kind_of_units
-from memctl.readers.file_kinds import FileKind
+from memctl.readers.file_kinds import FILE_KINDS, FileKind
+from memctl.readers.media.images import is_summary_alone
 from memctl.records import UNIT_MARK, FileOutcome, Segment, SourceText
 from memctl.rows.references import in_portions
 from memctl.rows.supersession import LIVE_STATUSES
@@ -45,6 +46,8 @@ SHARED = "shared"
 BYTES_TOGETHER = 4 << 20
 UNITS_TOGETHER = 1024
 """At most this many units, or this much text, are judged together."""
+_BROKEN = "could not be read"
+"""What the document of a file says of units that are not there."""
 _MOST_NAMED = 20
 _MOST_NAMES = 200
 """What is shown of the names in a file of many units."""
@@ -102,7 +105,7 @@ class Unpacking(Struct):
         units = self.kind.units.removesuffix("s") if self.count == 1 else self.kind.units
         said = f"{name} holds {self.count:,} {units}."
         if self.broken:
-            said += f" {len(self.broken):,} could not be read: {'; '.join(self.broken)}."
+            said += f" {len(self.broken):,} {_BROKEN}: {'; '.join(self.broken)}."
         metadata: dict[str, Any] = {self.kind.units: self.count}
         if shared:
             metadata[SHARED] = list(shared)
@@ -292,6 +295,57 @@ def units_of(snapshot: Snapshot, ids: Iterable[str]) -> list[str]:
         found |= dict.fromkeys(live_units(snapshot, row["source"], row["namespace"]))
     kept = shared_by_others(snapshot, {row["id"] for row in listings}) if found else set()
     return [id_ for id_ in found if id_ not in kept]
+
+
+def wholly_remembered(snapshot: Snapshot, ids: Collection[str]) -> set[str]:
+    """Return those documents that have all that there is in their files, as far as is known.
+
+    A picture or a silent film of which only the size is remembered is not among them, nor is a file
+    that has a unit which is not.
+    """
+    columns = ["root_id", "source", "namespace", "media_type", "reader", "metadata", "missing"]
+    whole: set[str] = set()
+    for some in in_portions(sorted(ids)):
+        rows = snapshot.scan("documents", col("root_id").is_in(some), columns).to_pylist()
+        lacking = {row["root_id"] for row in rows if row["missing"]}
+        lacking |= _without_words(snapshot, rows)
+        lacking |= {
+            row["root_id"]
+            for row in rows
+            if row["reader"] == LISTING_READER and not _has_all_units(snapshot, row)
+        }
+        whole |= {row["root_id"] for row in rows} - lacking
+    return whole
+
+
+def _without_words(snapshot: Snapshot, rows: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return the pictures and films of which nothing was made out that can be seen or heard."""
+    kinds = {row["root_id"]: row["media_type"].partition("/")[0] for row in rows}
+    pictures = [id_ for id_, kind in kinds.items() if kind == "image"]
+    films = [id_ for id_, kind in kinds.items() if kind == "video"]
+    found: set[str] = set()
+    if pictures:
+        texts = snapshot.get("documents", pictures, ["id", "text"]).to_pylist()
+        found |= {row["id"] for row in texts if is_summary_alone(row["text"])}
+    if films:
+        is_timed = col("document_id").is_in(films) & ~col("time_start").is_null()
+        timed = snapshot.scan("memories", is_timed, ["document_id"])["document_id"].to_pylist()
+        found |= set(films).difference(timed)
+    return found
+
+
+def _has_all_units(snapshot: Snapshot, listing: Mapping[str, Any]) -> bool:
+    """Return whether all units of a file are remembered, and all there is in them."""
+    (text,) = snapshot.get("documents", [listing["root_id"]], ["text"])["text"].to_pylist()
+    metadata = json.loads(listing["metadata"] or "{}")
+    units = {*live_units(snapshot, listing["source"], listing["namespace"])}
+    units.update(metadata.get(SHARED, ()))
+    count = metadata.get(FILE_KINDS[listing["media_type"]].units, 0)
+    return (
+        _BROKEN not in text
+        and len(units) >= count
+        and len(wholly_remembered(snapshot, units)) == len(units)
+    )
 
 
 def _listings(snapshot: Snapshot, ids: Iterable[str]) -> list[dict[str, Any]]:
