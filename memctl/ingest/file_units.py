@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,21 +31,26 @@ from memctl.ingest.source_reading import read_parts
 from memctl.literals import LISTING_READER
 from memctl.paths import display_path
 from memctl.readers import Readers, kind_of_units
-from memctl.readers.file_kinds import FileKind
+from memctl.readers.file_kinds import FILE_KINDS, FileKind
+from memctl.readers.media.images import is_summary_alone
 from memctl.records import UNIT_MARK, FileOutcome, Segment, SourceText
 from memctl.rows.references import in_portions
 from memctl.rows.supersession import LIVE_STATUSES
-from memctl.store.tables.filter_expressions import Expr, col
+from memctl.store.tables.filter_expressions import Expr, Some, col
 
 if TYPE_CHECKING:
-    from memctl.store.tables.snapshot import Snapshot
+    from memctl.store.tables.snapshot import Order, Snapshot
 
 SHARED = "shared"
 """In the metadata of that document: the documents of units that other files have, too."""
 BYTES_TOGETHER = 4 << 20
 UNITS_TOGETHER = 1024
 """At most this many units, or this much text, are judged together."""
+_BROKEN = "could not be read"
+"""What the document of a file says of units that are not there."""
 _MOST_NAMED = 20
+_FILES_TOGETHER = 100
+"""The units of so many files are looked for at once."""
 _MOST_NAMES = 200
 """What is shown of the names in a file of many units."""
 
@@ -102,7 +107,7 @@ class Unpacking(Struct):
         units = self.kind.units.removesuffix("s") if self.count == 1 else self.kind.units
         said = f"{name} holds {self.count:,} {units}."
         if self.broken:
-            said += f" {len(self.broken):,} could not be read: {'; '.join(self.broken)}."
+            said += f" {len(self.broken):,} {_BROKEN}: {'; '.join(self.broken)}."
         metadata: dict[str, Any] = {self.kind.units: self.count}
         if shared:
             metadata[SHARED] = list(shared)
@@ -242,8 +247,12 @@ def renamed_units(snapshot: Snapshot, document_id: str, source: str) -> dict[str
 
 def is_unit(source: str, files: Collection[str] = ()) -> bool:
     """Return whether a source is that of a unit: of one of these files, or of one that is there."""
-    places = [found.start() for found in re.finditer(re.escape(UNIT_MARK), source)]
-    return any(source[:at] in files or Path(source[:at]).is_file() for at in places)
+    return any(file in files or Path(file).is_file() for file in _files_of(source))
+
+
+def _files_of(source: str) -> list[str]:
+    """Return the sources of the files that may have the unit of a source."""
+    return [source[: found.start()] for found in re.finditer(re.escape(UNIT_MARK), source)]
 
 
 def files_of_units(snapshot: Snapshot, ids: Iterable[str]) -> list[str]:
@@ -253,7 +262,7 @@ def files_of_units(snapshot: Snapshot, ids: Iterable[str]) -> list[str]:
         for some in in_portions(sorted(ids))
         for row in snapshot.get("documents", some, ["source"]).to_pylist()
     }
-    files = {s[: found.start()] for s in sources for found in re.finditer(re.escape(UNIT_MARK), s)}
+    files = {file for source in sources for file in _files_of(source)}
     is_listing = col("reader") == LISTING_READER
     return [
         row["id"]
@@ -264,24 +273,73 @@ def files_of_units(snapshot: Snapshot, ids: Iterable[str]) -> list[str]:
     ]
 
 
-def names_in_units(snapshot: Snapshot, listing: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what the units of a file name, those first that most units name; no addresses.
+def names_in_units(
+    snapshot: Snapshot, listings: Sequence[Mapping[str, Any]]
+) -> dict[str, tuple[str, ...]]:
+    """Return what the units of files name, those first that most units name; no addresses.
 
-    The file's own document has none of it: what is forgotten of a unit is gone with the unit.
+    A file's own document has none of it: what is forgotten of a unit is gone with the unit.
 
     Args:
         snapshot: Where they are.
-        listing: The row of the document that says what the file holds.
+        listings: The rows of the documents that say what the files hold.
+
+    Returns:
+        The names by the id of such a document.
     """
-    shared = json.loads(listing["metadata"] or "{}").get(SHARED, ())
-    own = live_units(snapshot, listing["source"], listing["namespace"])
+    files: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    shares: defaultdict[str, list[str]] = defaultdict(list)
+    for row in listings:
+        files[row["namespace"], row["source"]].append(row["id"])
+        for unit in _shared_units(row):
+            shares[unit].append(row["id"])
+    named: dict[str, dict[str, Sequence[str]]] = {row["id"]: {} for row in listings}
+    for condition in (*_in_files([source for _, source in files]), *_with_roots(list(shares))):
+        condition &= col("status").is_in(LIVE_STATUSES)
+        columns = ["id", "root_id", "source", "namespace", "entities"]
+        order: Order = (("source", "asc"), ("id", "asc"))
+        for unit in snapshot.scan("documents", condition, columns, order).to_pylist():
+            places = [(unit["namespace"], file) for file in _files_of(unit["source"])]
+            owners = [id_ for place in places for id_ in files.get(place, ())]
+            for id_ in (*owners, *shares.get(unit["root_id"], ())):
+                named[id_][unit["id"]] = unit["entities"] or ()
+    return {id_: _most_named(units.values()) for id_, units in named.items()}
+
+
+def _in_files(sources: Sequence[str]) -> Iterator[Expr]:
+    """Yield conditions that units of files meet, each for some of the files."""
+    for some in in_portions(sources, _FILES_TOGETHER):
+        within = Some(tuple(_below(f"{source}{UNIT_MARK}") for source in some))
+        yield within & col("external_id").is_null()
+
+
+def _with_roots(ids: Sequence[str]) -> Iterator[Expr]:
+    for some in in_portions(ids):
+        yield col("root_id").is_in(some)
+
+
+def _most_named(units: Iterable[Sequence[str]]) -> tuple[str, ...]:
     counts: Counter[str] = Counter()
-    for some in in_portions(list(dict.fromkeys((*own, *shared)))):
-        where = col("root_id").is_in(some) & col("status").is_in(LIVE_STATUSES)
-        found = snapshot.scan("documents", where, ["entities"], (("source", "asc"), ("id", "asc")))
-        for names in found["entities"].to_pylist():
-            counts.update(name for name in names or () if "@" not in name and "://" not in name)
+    for names in units:
+        counts.update(name for name in names if "@" not in name and "://" not in name)
     return tuple(name for name, _ in counts.most_common(_MOST_NAMES))
+
+
+def listings_with_units(snapshot: Snapshot, condition: Expr) -> list[str]:
+    """Return the documents of files that have a live unit which meets a condition."""
+    condition &= col("status").is_in(LIVE_STATUSES) & col("source").like_glob(f"*{UNIT_MARK}*")
+    units = snapshot.scan("documents", condition, ["root_id", "source", "namespace"]).to_pylist()
+    if not units:
+        return []
+    ids = {row["root_id"] for row in units}
+    files = {(row["namespace"], file) for row in units for file in _files_of(row["source"])}
+    live = (col("reader") == LISTING_READER) & col("status").is_in(LIVE_STATUSES)
+    columns = ["id", "source", "namespace", "metadata"]
+    return [
+        row["id"]
+        for row in snapshot.scan("documents", live, columns).to_pylist()
+        if (row["namespace"], row["source"]) in files or not ids.isdisjoint(_shared_units(row))
+    ]
 
 
 def units_of(snapshot: Snapshot, ids: Iterable[str]) -> list[str]:
@@ -292,6 +350,57 @@ def units_of(snapshot: Snapshot, ids: Iterable[str]) -> list[str]:
         found |= dict.fromkeys(live_units(snapshot, row["source"], row["namespace"]))
     kept = shared_by_others(snapshot, {row["id"] for row in listings}) if found else set()
     return [id_ for id_ in found if id_ not in kept]
+
+
+def wholly_remembered(snapshot: Snapshot, ids: Collection[str]) -> set[str]:
+    """Return those documents that have all that there is in their files, as far as is known.
+
+    A picture or a silent film of which only the size is remembered is not among them, nor is a file
+    that has a unit which is not.
+    """
+    columns = ["root_id", "source", "namespace", "media_type", "reader", "metadata", "missing"]
+    whole: set[str] = set()
+    for some in in_portions(sorted(ids)):
+        rows = snapshot.scan("documents", col("root_id").is_in(some), columns).to_pylist()
+        lacking = {row["root_id"] for row in rows if row["missing"]}
+        lacking |= _without_words(snapshot, rows)
+        lacking |= {
+            row["root_id"]
+            for row in rows
+            if row["reader"] == LISTING_READER and not _has_all_units(snapshot, row)
+        }
+        whole |= {row["root_id"] for row in rows} - lacking
+    return whole
+
+
+def _without_words(snapshot: Snapshot, rows: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return the pictures and films of which nothing was made out that can be seen or heard."""
+    kinds = {row["root_id"]: row["media_type"].partition("/")[0] for row in rows}
+    pictures = [id_ for id_, kind in kinds.items() if kind == "image"]
+    films = [id_ for id_, kind in kinds.items() if kind == "video"]
+    found: set[str] = set()
+    if pictures:
+        texts = snapshot.get("documents", pictures, ["id", "text"]).to_pylist()
+        found |= {row["id"] for row in texts if is_summary_alone(row["text"])}
+    if films:
+        is_timed = col("document_id").is_in(films) & ~col("time_start").is_null()
+        timed = snapshot.scan("memories", is_timed, ["document_id"])["document_id"].to_pylist()
+        found |= set(films).difference(timed)
+    return found
+
+
+def _has_all_units(snapshot: Snapshot, listing: Mapping[str, Any]) -> bool:
+    """Return whether all units of a file are remembered, and all there is in them."""
+    (text,) = snapshot.get("documents", [listing["root_id"]], ["text"])["text"].to_pylist()
+    metadata = json.loads(listing["metadata"] or "{}")
+    own = live_units(snapshot, listing["source"], listing["namespace"])
+    units = {*own, *metadata.get(SHARED, ())}
+    count = metadata.get(FILE_KINDS[listing["media_type"]].units, 0)
+    return (
+        _BROKEN not in text
+        and len(units) >= count
+        and len(wholly_remembered(snapshot, units)) == len(units)
+    )
 
 
 def _listings(snapshot: Snapshot, ids: Iterable[str]) -> list[dict[str, Any]]:
@@ -309,9 +418,10 @@ def shared_by_others(snapshot: Snapshot, own: Collection[str]) -> set[str]:
     """Return the documents that live files, but for some, share with the file they go by."""
     where = (col("reader") == LISTING_READER) & col("status").is_in(LIVE_STATUSES)
     rows = snapshot.scan("documents", where, ["id", "metadata"]).to_pylist()
-    return {
-        id_
-        for row in rows
-        if row["id"] not in own
-        for id_ in json.loads(row["metadata"] or "{}").get(SHARED, ())
-    }
+    return {id_ for row in rows if row["id"] not in own for id_ in _shared_units(row)}
+
+
+def _shared_units(listing: Mapping[str, Any]) -> Sequence[str]:
+    """Return the documents of units that other files have, too."""
+    shared: Sequence[str] = json.loads(listing["metadata"] or "{}").get(SHARED, ())
+    return shared

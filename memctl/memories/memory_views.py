@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from memctl.store.tables.snapshot import Order, Snapshot
 
 _HIDDEN = {"memories": (VECTOR, "search_text"), "documents": ("text",)}
-_OF_LISTINGS = ("source", "namespace", "metadata", "status")
+_OF_LISTINGS = ("id", "source", "namespace", "metadata", "status")
 _SHORTEST_PREFIX = 6
 _MAX_NAMED = 10
 _SECONDS_A_DAY = 86_400
@@ -210,9 +210,8 @@ def _with_names_of_units(snapshot: Snapshot, documents: pa.Table) -> pa.Table:
 
     place = documents.schema.get_field_index("entities")
     rows = documents.select(["reader", *_OF_LISTINGS, "entities"]).to_pylist()
-    names = [
-        names_in_units(snapshot, row) if _is_live_listing(row) else row["entities"] for row in rows
-    ]
+    found = names_in_units(snapshot, [row for row in rows if _is_live_listing(row)])
+    names = [found.get(row["id"], row["entities"]) for row in rows]
     column = pa.array(names, documents.schema.field(place).type)
     return documents.set_column(place, documents.schema.field(place), column)
 
@@ -228,10 +227,21 @@ def count_documents(snapshot: Snapshot, filters: Filters, *, incomplete: bool) -
 
 def _documents_of(snapshot: Snapshot, filters: Filters, *, incomplete: bool) -> Expr:
     condition = document_filter(filters)
-    condition &= metadata_condition(filters, "documents", [snapshot])
+    condition &= metadata_condition(replace(filters, entities=()), "documents", [snapshot])
+    if filters.entities:
+        condition &= _naming(snapshot, filters)
     if incomplete:
         condition &= where("array_length(missing) > 0")
     return condition & ~((col("reader") == SESSION_READER) & (col("part") > 0))  # one row each
+
+
+def _naming(snapshot: Snapshot, filters: Filters) -> Expr:
+    """Return the condition that a document names an entity, or that one of its units does."""
+    from memctl.ingest.file_units import listings_with_units
+
+    named = metadata_condition(Filters(entities=filters.entities), "documents", [snapshot])
+    files = listings_with_units(snapshot, named)
+    return named | col("id").is_in(files) if files else named
 
 
 def resolve(snapshot: Snapshot, table: TableName, reference: str) -> str:

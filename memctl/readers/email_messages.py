@@ -7,7 +7,7 @@ A mail box holds many messages in one file; each becomes a document.  A message 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from email.errors import MessageError
 from email.message import EmailMessage
 from email.parser import BytesParser
@@ -17,10 +17,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memctl.errors import UnreadableSource
 from memctl.files import open_regular
+from memctl.formatting import format_count
 from memctl.readers.data_files.nested_values import value_pieces
 from memctl.readers.data_files.structured_data import parse_json
 from memctl.readers.data_files.table_rows import separated_pieces
@@ -54,9 +56,27 @@ _HEADER_CHARS = 10_000
 _MAX_DEPTH = 5
 """Messages forwarded as attachments are read this many levels deep."""
 
+_SIGNATURES = ("pgp-signature", "pkcs7-signature", "x-pkcs7-signature")
+"""Parts that say nothing but who has sent the others."""
+
 _SHOWN_HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _PARSER_ERRORS = (ValueError, TypeError, AttributeError, ArithmeticError, LookupError, MessageError)
 """What the standard library's header parser is known to raise for malformed headers."""
+
+
+class _Reading(Struct):
+    """What is left to be read of a message, and what of it could not be read."""
+
+    budget: Iterator[int] = field(default_factory=lambda: iter(range(MAX_ATTACHMENTS)))
+    """One for each attachment that is looked into."""
+    unread: int = 0
+
+    def missing(self) -> Iterator[str]:
+        """Yield what is missing of the message."""
+        if next(self.budget, -1) < 0:
+            yield f"attachments beyond the first {MAX_ATTACHMENTS - 1:,}"
+        if self.unread:
+            yield f"text of {format_count(self.unread, 'attachment')}"
 
 
 class _BoundedHeaders(EmailPolicy):
@@ -91,9 +111,9 @@ def read_message(content: bytes, name: str) -> list[SourceText]:
     try:
         message = BytesParser(policy=_BoundedHeaders()).parsebytes(content)
         assert isinstance(message, EmailMessage)
-        budget = iter(range(MAX_ATTACHMENTS))
-        pieces = list(_pieces(message, budget))
-        return list(assemble(_head(message, name, is_whole=next(budget, -1) >= 0), pieces))
+        reading = _Reading()
+        pieces = list(_pieces(message, reading))
+        return list(assemble(_head(message, name, tuple(reading.missing())), pieces))
     except RecursionError:
         raise UnreadableSource(
             f"{display_name(name)} has parts nested too deeply", "save what it holds by itself"
@@ -105,7 +125,7 @@ def read_message(content: bytes, name: str) -> list[SourceText]:
         ) from error
 
 
-def _head(message: EmailMessage, name: str, *, is_whole: bool) -> SourceText:
+def _head(message: EmailMessage, name: str, missing: tuple[str, ...]) -> SourceText:
     attached = _attachments(message)[:MAX_ATTACHMENTS]
     metadata: dict[str, Any] = {
         "to": _addresses(message, "To"),
@@ -115,7 +135,7 @@ def _head(message: EmailMessage, name: str, *, is_whole: bool) -> SourceText:
         "attachments": [_attachment_entry(part) for part in attached],
     }
     return new_document(
-        missing=() if is_whole else (f"attachments beyond the first {MAX_ATTACHMENTS - 1:,}",),
+        missing=missing,
         title=clean_title(header(message, "Subject")) or title_from_name(name),
         authors=tuple(_addresses(message, "From")),
         created_at=parse_date(header(message, "Date")),
@@ -139,14 +159,16 @@ def _addresses(message: EmailMessage, key: str) -> list[str]:
 
 
 def _pieces(
-    message: EmailMessage, budget: Iterator[int], depth: int = 0, heading: str = ""
+    message: EmailMessage, reading: _Reading, depth: int = 0, heading: str = ""
 ) -> Iterator[Piece]:
     """Pieces of a message and of as many attachments, its own and inner ones, as there are left."""
     lines = [f"{key}: {value}\n" for key in _SHOWN_HEADERS if (value := header(message, key))]
     yield Piece("".join(lines) + "\n", "properties", heading)
     yield from _body_pieces(message, heading)
-    for part, _ in zip(_attachments(message), budget, strict=False):
-        yield from _attachment_pieces(part, budget, depth)
+    attached = _attachments(message)
+    reading.unread += _count_embedded(message, attached)
+    for part, _ in zip(attached, reading.budget, strict=False):
+        yield from _attachment_pieces(part, reading, depth)
 
 
 def _body_pieces(message: EmailMessage, heading: str) -> Iterator[Piece]:
@@ -301,6 +323,27 @@ def _attachments(message: EmailMessage) -> list[EmailMessage]:
     return [part for part in message.iter_attachments() if isinstance(part, EmailMessage)]
 
 
+def _count_embedded(message: EmailMessage, attached: Sequence[EmailMessage]) -> int:
+    """Count the parts within others that are neither attachments nor ways to write the text."""
+    own = set(map(id, attached))
+    return sum(
+        id(part) not in own
+        and part.get_content_subtype() not in _SIGNATURES
+        and (part.get_content_maintype() != "text" or part.is_attachment())
+        for part in _leaves(message)
+    )
+
+
+def _leaves(part: EmailMessage) -> Iterator[EmailMessage]:
+    """Yield the parts of a message that are no groups of others; not those of inner messages."""
+    if not part.is_multipart() or part.get_content_maintype() == "message":
+        yield part
+        return
+    for each in part.iter_parts():
+        if isinstance(each, EmailMessage):
+            yield from _leaves(each)
+
+
 def _attachment_name(part: EmailMessage) -> str:
     try:
         name = part.get_filename()
@@ -317,20 +360,30 @@ def _attachment_entry(part: EmailMessage) -> dict[str, Any]:
     }
 
 
-def _attachment_pieces(part: EmailMessage, budget: Iterator[int], depth: int) -> Iterator[Piece]:
+def _attachment_pieces(part: EmailMessage, reading: _Reading, depth: int) -> Iterator[Piece]:
     name = _attachment_name(part)
     heading = f"Attachment: {name or part.get_content_type()}"
     if part.get_content_type() == "message/rfc822":
         inner = part.get_payload(0) if part.is_multipart() else None
         if isinstance(inner, EmailMessage) and depth < _MAX_DEPTH:
             yield Piece("\nForwarded message\n\n", "heading", "Forwarded message")
-            yield from _pieces(inner, budget, depth + 1, "Forwarded message")
+            yield from _pieces(inner, reading, depth + 1, "Forwarded message")
+        else:
+            reading.unread += 1
         return
     content = _bytes_of(part)
     pieces = _content_pieces(part, name, content) if len(content) <= MAX_ATTACHMENT_BYTES else None
+    reading.unread += pieces is None and _is_worth_reading(part, content)
     yield Piece(f"\n{heading}\n\n", "heading", heading)
     for piece in pieces or ():
         yield _with_heading(piece, heading)
+
+
+def _is_worth_reading(part: EmailMessage, content: bytes) -> bool:
+    """Return whether there is anything in an attachment that is not counted as parts of it are."""
+    if part.get_content_subtype() in _SIGNATURES:
+        return False
+    return bool(content) or part.get_content_maintype() == "message"
 
 
 def _with_heading(piece: Piece, heading: str) -> Piece:

@@ -59,6 +59,8 @@ _START = (
 )
 _SCRATCH = "memctl-reader-"
 _SCRATCH_MARK = "in-use"
+_UNMARKED_SECONDS = 3600.0
+"""After this long a folder without a mark is no longer about to get one."""
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _HINT = "check where it comes from; limits.{setting} in the settings allows more"
 
@@ -345,6 +347,7 @@ class _Scratch(Struct, frozen=True):
     """The folder for temporary files of one process, and the locked file that says it lives."""
 
     folder: Path
+    mark: Path
     descriptor: int
 
 
@@ -356,27 +359,52 @@ def _new_scratch() -> _Scratch | None:
     clear_scratch()
     try:
         folder = Path(tempfile.mkdtemp(prefix=_SCRATCH))
-        return _Scratch(folder, new_temporary(folder / _SCRATCH_MARK)[1])
     except OSError:
+        return None
+    try:
+        return _Scratch(folder, *new_temporary(folder / _SCRATCH_MARK))
+    except OSError:
+        folder.rmdir()
         return None
 
 
 def _remove_scratch(scratch: _Scratch | None) -> None:
     if scratch is not None:
-        shutil.rmtree(scratch.folder, ignore_errors=True)
+        with suppress(OSError):
+            _remove_marked(scratch.folder, scratch.mark)
         os.close(scratch.descriptor)
+
+
+def _remove_marked(folder: Path, mark: Path) -> None:
+    """Remove a folder, its mark last: if this is cut off, the mark has the rest found again.
+
+    Raises:
+        OSError: Something in it cannot be removed; it is still marked.
+    """
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path != mark:
+            path.unlink()
+    mark.unlink()
+    folder.rmdir()
 
 
 def clear_scratch() -> None:
     """Remove what isolated processes have left whose owner was killed: pieces of private files."""
     if sys.platform == "win32":  # where nothing tells who lives
         return
-    for mark in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*/.{_SCRATCH_MARK}.*.tmp"):
-        with suppress(OSError):  # it is in use, gone, or another user's
-            if mark.parent.lstat().st_uid == os.getuid():
+    for folder in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
+        with suppress(OSError):  # it is in use, gone, or no folder
+            if folder.is_symlink() or folder.lstat().st_uid != os.getuid():
+                continue
+            mark = next(folder.glob(f".{_SCRATCH_MARK}.*.tmp"), None)
+            if mark is not None:
                 with open_regular(mark) as file:
                     lock_file(file.fileno())
-                    shutil.rmtree(mark.parent, ignore_errors=True)
+                    _remove_marked(folder, mark)
+            elif time.time() - folder.lstat().st_mtime > _UNMARKED_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _end(process: subprocess.Popen[bytes], scratch: _Scratch | None) -> None:

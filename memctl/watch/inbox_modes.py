@@ -20,6 +20,7 @@ from memctl.errors import MemctlError, ModelError
 from memctl.identity import DEFAULT_NAMESPACE
 from memctl.ingest.discovery.inbox_scan import InboxFile, InboxScan
 from memctl.ingest.discovery.sources import Source, printable
+from memctl.ingest.file_units import wholly_remembered
 from memctl.ingest.file_versions import InboxVersions
 from memctl.ingest.ingest_pipeline import IngestStopped
 from memctl.ingest.source_reading import CHANGED
@@ -143,6 +144,8 @@ class MoveMode(Struct):
         self, outcomes: Iterable[tuple[ClaimedFile, FileOutcome]], partly_read: Collection[str]
     ) -> None:
         results: list[ClaimResult] = []
+        outcomes = list(outcomes)
+        whole = self._wholly_remembered(outcomes)
         for claimed, outcome in outcomes:
             if outcome.error == CHANGED or claimed.has_changed:  # let it settle once more
                 why = outcome.reason if outcome.error == CHANGED else _WRITTEN_MEANWHILE
@@ -150,11 +153,20 @@ class MoveMode(Struct):
                 self.claims.put_back(claimed)
                 self.reporter.say("put_back", claimed.source, why)
             else:
-                is_whole = claimed.source not in partly_read and _is_whole(claimed, outcome)
+                is_whole = claimed.source not in partly_read and _is_whole(claimed, outcome, whole)
                 after = self._after(claimed.inbox)
                 results.append(ClaimResult(claimed, outcome, after if is_whole else "move"))
         if results:
             self.claims.send_on(results, self._report_moved)
+
+    def _wholly_remembered(self, outcomes: Iterable[tuple[ClaimedFile, FileOutcome]]) -> set[str]:
+        """Return the documents that have all that is in their files, where these may be deleted."""
+        ids = {
+            outcome.document_id
+            for claimed, outcome in outcomes
+            if outcome.document_id and self._after(claimed.inbox) == "delete"
+        }
+        return wholly_remembered(self.base.store.snapshot(), ids) if ids else set()
 
     def _report_moved(self, result: ClaimResult, place: Path | None) -> None:
         claimed = result.claimed
@@ -169,9 +181,19 @@ def _partly_read(outcomes: Iterable[FileOutcome]) -> set[str]:
     return {each.part_of for each in outcomes if each.part_of and each.outcome == "failed"}
 
 
-def _is_whole(claimed: ClaimedFile, outcome: FileOutcome) -> bool:
-    """Return whether nothing is lost with a file: a scan or a table's head is no empty file."""
-    return not outcome.missing and (outcome.outcome != "empty" or claimed.size == 0)
+def _is_whole(claimed: ClaimedFile, outcome: FileOutcome, whole: Collection[str]) -> bool:
+    """Return whether nothing is lost with a file.
+
+    A scan or a table's head is no empty file.  A note that was exported stands for no document,
+    and subtitles that come with a known recording may be new.
+    """
+    if outcome.missing:
+        return False
+    if outcome.outcome == "empty":
+        return claimed.size == 0
+    if outcome.outcome == "known" and (claimed.sidecars or not outcome.document_id):
+        return False
+    return not outcome.document_id or outcome.document_id in whole
 
 
 # --- files that stay ------------------------------------------------------------------------------

@@ -226,6 +226,19 @@ def test_a_file_of_units_has_the_names_of_those_that_are_not_forgotten(
     assert set(_units(memctl)["all.vcf"]["entities"]) == {"Harbour Bank", "Bob Ray"}
 
 
+def test_a_file_of_units_is_found_by_the_names_that_they_have(memctl: Run, tmp_path: Path) -> None:
+    ann, bob = (f"BEGIN:VCARD\nFN:{name}\nEND:VCARD\n" for name in ("Ann Lee", "Bob Ray"))
+    for name, cards in (("all.vcf", ann + bob), ("ann.vcf", ann), ("bob.vcf", bob)):
+        (tmp_path / name).write_text(cards)
+        assert memctl("ingest", name).code == 0
+    found = memctl("document", "list", "--entity", "Ann Lee", "-o", "json").json
+    assert {row["title"] for row in found} == {"Ann Lee", "all.vcf", "ann.vcf"}
+    names = {row["title"]: row["entities"] for row in found}
+    assert names["ann.vcf"] == ["Ann Lee"]
+    assert set(names["all.vcf"]) == {"Ann Lee", "Bob Ray"}
+    assert memctl("document", "list", "--entity", "Cy Fox", "-o", "json").json == []
+
+
 # --- the watcher ----------------------------------------------------------------------------------
 
 

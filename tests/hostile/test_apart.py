@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -368,6 +370,56 @@ def test_what_was_unpacked_goes_though_the_one_that_reads_was_killed_as_well(
     parent.communicate()
     clear_scratch()
     assert not Path(noted.read_text()).exists()
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which isolated processes get theirs."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_what_was_unpacked_is_found_again_if_its_removal_is_cut_off(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    scratch = processes._new_scratch()
+    assert scratch is not None
+    for number in range(5):
+        (scratch.folder / f"{number}").mkdir()
+        (scratch.folder / f"{number}" / "letter.txt").write_text("the secret")
+    with monkeypatch.context() as patch:
+        patch.setattr(processes.shutil, "rmtree", kill)
+        with pytest.raises(KeyboardInterrupt):
+            processes._remove_scratch(scratch)
+    os.close(scratch.descriptor)  # as the end of its owner does
+    clear_scratch()
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_marked_does_not_stay(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> tuple[Path, int]:
+        raise OSError(errno.ENOSPC, "no space left", str(path))
+
+    monkeypatch.setattr(processes, "new_temporary", refuse)
+    assert processes._new_scratch() is None
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_folder_that_a_kill_left_without_a_mark_is_removed_when_it_is_old(
+    temporary: Path,
+) -> None:
+    for name in ("memctl-reader-old", "memctl-reader-new", "another"):
+        (temporary / name).mkdir()
+        (temporary / name / "letter.txt").write_text("the secret")
+    for name in ("memctl-reader-old", "another"):
+        os.utime(temporary / name, (0, 0))
+    clear_scratch()
+    assert sorted(path.name for path in temporary.iterdir()) == ["another", "memctl-reader-new"]
 
 
 def is_alive(pid: int) -> bool:

@@ -392,6 +392,37 @@ def test_attachments_are_named_and_text_in_them_is_read(tmp_path: Path) -> None:
     assert source.text.count("we decided to buy") == 2
     headings = {s.heading for s in source.segments}
     assert {"Attachment: costs.csv", "Attachment: crane.png", "Forwarded message"} <= headings
+    assert source.missing == ("text of 1 attachment",)
+
+
+def test_what_is_not_read_of_a_message_is_reported_as_missing(tmp_path: Path) -> None:
+    message = _message()
+    message.add_attachment("a" * 6_000_000, filename="long.txt")
+    message.add_attachment(b"%PDF-1.7", maintype="application", subtype="pdf", filename="x.pdf")
+    message.add_attachment(b"", maintype="application", subtype="octet-stream", filename="none")
+    message.add_attachment(b"x", maintype="application", subtype="pgp-signature")
+    assert _read(tmp_path, bytes(message), "x.eml").missing == ("text of 2 attachments",)
+    page = _message()
+    page.set_content("<p>Look at this.</p>", subtype="html")
+    page.add_related(b"\x89PNG", maintype="image", subtype="png", cid="<1>")
+    page.add_attachment("Some notes.", filename="notes.txt")
+    assert _read(tmp_path, bytes(page), "y.eml").missing == ("text of 1 attachment",)
+    deep = _message()
+    for _ in range(7):
+        outer = _message()
+        outer.add_attachment(deep)
+        deep = outer
+    assert _read(tmp_path, bytes(deep), "z.eml").missing == ("text of 1 attachment",)
+    scan = b"From: a@b\nContent-Type: application/pdf\n\n%PDF-1.7\n"
+    assert _read(tmp_path, scan, "scan.eml").missing == ("text of 1 attachment",)
+
+
+def test_a_message_that_is_all_read_lacks_nothing(tmp_path: Path) -> None:
+    both = _message()
+    both.add_alternative("<p>we decided to buy the crane.</p>", subtype="html")
+    both.add_attachment("a,b\n1,2\n", subtype="csv", filename="costs.csv")
+    both.add_attachment(_message())
+    assert _read(tmp_path, bytes(both), "x.eml").missing == ()
 
 
 @pytest.mark.parametrize(

@@ -198,6 +198,13 @@ BROKEN_EVENT = "BEGIN:VEVENT\nUID:2\nDTSTART:tomorrow\nSUMMARY:Tea\nEND:VEVENT\n
 WHOLE_EVENT = "BEGIN:VEVENT\nUID:1\nDTSTART:20260101\nSUMMARY:Dinner\nEND:VEVENT\n"
 
 
+def mail(kind: str, attached: str) -> str:
+    head = "From: a@b.org\nSubject: An offer\nContent-Type: multipart/mixed; boundary=b\n\n"
+    body = "--b\nContent-Type: text/plain\n\nHere it is.\n"
+    name = "Content-Disposition: attachment; filename=offer"
+    return f"{head}{body}--b\nContent-Type: {kind}\n{name}\n\n{attached}\n--b--\n"
+
+
 def test_a_file_of_which_something_is_not_remembered_is_moved_where_others_are_deleted(
     place: Place, said: Said
 ) -> None:
@@ -206,9 +213,55 @@ def test_a_file_of_which_something_is_not_remembered_is_moved_where_others_are_d
     place.drop("part.ics", f"BEGIN:VCALENDAR\n{WHOLE_EVENT}{BROKEN_EVENT}END:VCALENDAR\n")
     place.drop("whole.ics", f"BEGIN:VCALENDAR\n{WHOLE_EVENT}END:VCALENDAR\n")
     place.drop("chat.jsonl", '{"role": "user", "content": "Hi."}\nThe code is 7.\n')
-    assert sorted(said(place.drain())) == ["empty", "failed", *["ingested"] * 3]
-    assert place.tree(place.layout.processed) == ["chat.jsonl", "one.csv", "part.ics"]
+    place.drop("offer.eml", mail("application/pdf", "%PDF-1.7 and so on"))
+    place.drop("notes.eml", mail("text/plain", "The offer holds until June."))
+    assert sorted(said(place.drain())) == ["empty", "failed", *["ingested"] * 5]
+    assert place.tree(place.layout.processed) == ["chat.jsonl", "offer.eml", "one.csv", "part.ics"]
     assert place.tree(place.layout.inbox) == place.tree(place.layout.processing) == []
+
+
+def test_a_known_file_is_deleted_only_if_all_of_it_is_remembered(place: Place, said: Said) -> None:
+    place.set(after="delete")
+    part = f"BEGIN:VCALENDAR\n{WHOLE_EVENT}{BROKEN_EVENT}END:VCALENDAR\n"
+    whole = f"BEGIN:VCALENDAR\n{WHOLE_EVENT}END:VCALENDAR\n"
+    box = f"From ann@b.org Mon Jan  5 10:00:00 2026\n{mail('application/pdf', '%PDF-1.7 x')}"
+    files = {"a.txt": "Remember me.", "offer.eml": mail("application/pdf", "%PDF-1.7")}
+    files |= {"part.ics": part, "whole.ics": whole, "all.mbox": box}
+    for name, content in files.items():
+        place.drop(name, content)
+    place.drain()
+    for name, content in files.items():
+        place.drop(f"copy/{name}", content)
+    assert set(said(place.drain())) == {"known"}
+    kept = ["all.mbox", "offer.eml", "part.ics"]
+    assert place.tree(place.layout.processed) == sorted([*kept, *(f"copy/{n}" for n in kept)])
+
+
+def test_pictures_and_films_of_which_nothing_is_known_are_never_deleted(place: Place) -> None:
+    from PIL import Image
+
+    place.set(after="delete")
+    for name, comment in (("photo.png", ""), ("crane.gif", "The crane at the harbour.")):
+        info = {"comment": comment.encode()} if comment else {}
+        Image.new("RGB", (300, 200), "seagreen").save(place.layout.inbox / name, **info)
+    place.drain()
+    assert place.tree(place.layout.processed) == ["photo.png"]
+    assert place.tree(place.layout.inbox) == []
+
+
+def test_an_exported_note_that_is_known_is_not_deleted(
+    place: Place, tmp_path: Path, said: Said
+) -> None:
+    place.drop("a.txt", "Ann moved to Lisbon in May.")
+    place.drain()
+    home, vault = str(place.home.config.home), tmp_path / "vault"
+    assert run(["--home", home, "export", "-k", "notes", "markdown", "--to", str(vault)]) == 0
+    place.set(after="delete")
+    notes = [path for path in vault.rglob("*.md") if "Lisbon" in path.read_text()]
+    for path in notes:
+        place.drop(path.name, path.read_bytes())
+    assert said(place.drain()) == ["known"] * len(notes) != []
+    assert place.tree(place.layout.processed) == sorted(["a.txt", *(p.name for p in notes)])
 
 
 def test_a_document_can_be_reprocessed_from_where_its_file_went(place: Place) -> None:

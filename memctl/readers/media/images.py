@@ -175,6 +175,14 @@ def _summary(name: str, size: tuple[int, int], properties: ImageProperties) -> s
     return f"{' '.join(words)}, {size[0]}×{size[1]} pixels."
 
 
+_SUMMARY = re.compile(r"\s*(?:Photo|Image) “.*”.*, \d+×\d+ pixels\.\s*")
+
+
+def is_summary_alone(text: str) -> bool:
+    """Return whether a picture's text says nothing of what can be seen in it."""
+    return _SUMMARY.fullmatch(text) is not None
+
+
 def _metadata(size: tuple[int, int], kind: str, found: ImageProperties) -> Metadata:
     facts: dict[str, object] = {"width": size[0], "height": size[1], "format": kind}
     properties = asdict(found) | {
