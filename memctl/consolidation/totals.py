@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 
 from msgspec import Struct
@@ -12,7 +12,7 @@ from msgspec import Struct
 from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_findings import Finding
 from memctl.consolidation.statements import OF_PROSE, Slot, Statement, StemWeights, slots_of
-from memctl.consolidation.value_pairs import CONDITION, names_and_versions
+from memctl.consolidation.value_pairs import CONDITION, names_and_versions, naming_stems
 from memctl.formatting import format_count
 from memctl.language.date_mentions import date_spans
 from memctl.language.sentence_values import CHANGE_WORDS, values
@@ -122,6 +122,12 @@ _BEFORE_NEW = re.compile(
     re.IGNORECASE,
 )
 """Stands before the value that something has."""
+_HALVED = re.compile(r"\b(?:halv(?:ed|es|ing)|halbiert|dimezzat[oa])\b", re.IGNORECASE)
+_DOUBLED = re.compile(
+    r"\b(?:doubl(?:ed|es|ing)|verdoppelt|doublée?|raddoppiat[oa])\b", re.IGNORECASE
+)
+_STEP = re.compile(r"\W*(?:more|less|fewer|off|extra|mehr|weniger)\b", re.IGNORECASE)
+"""Stands after a value by which another one has changed."""
 _LEAST_NAME = 0.5
 """Weight of what an entry is called, where a rare word has 1: a note that has it is of it."""
 _LARGEST_STEP = 2.5
@@ -569,7 +575,9 @@ def find_outdated_entries(found: Sequence[Statement], weights: StemWeights) -> l
     """Return the values of lists that a newer note says are others now.
 
     A note is one on an entry if it names it, and no other one of the list, and says that a value
-    of the same kind is new: "they have halved the bisoprolol, so it's 1.25 now".
+    of the same kind is new: "they have halved the bisoprolol, so it's 1.25 now".  Either this has
+    the unit of the old value, or the note names the column or says how many times the old value
+    it is; and the note names nothing else that it may be of.
     """
     notes: dict[str, list[tuple[Statement, Slot]]] = defaultdict(list)
     for each in found:
@@ -584,9 +592,10 @@ def find_outdated_entries(found: Sequence[Statement], weights: StemWeights) -> l
             if not name or weights.sum(name) < _LEAST_NAME * weights.rare or not row.is_dated:
                 continue
             for note, slot in notes.get(max(name, key=weights.of), ()):
-                named = [each for each, stems in entries if note.stems.issuperset(stems)]
-                column = _outdated_column(row.cells, slot)
-                if row.precedes(note) and len(named) == 1 and column:
+                column = _outdated_column(row.cells, note, slot) if row.precedes(note) else ""
+                if not column or _may_be_of_another(note, slot, {*name, *terms(column)}):
+                    continue
+                if sum(note.stems.issuperset(stems) for _, stems in entries) == 1:
                     key = (row.memory.namespace, *sorted(name), column.casefold())
                     newest[key].append((row, note, slot, column))
     return [
@@ -607,7 +616,7 @@ def _new_value(note: Statement) -> Slot | None:
     return new[0] if len(new) == 1 and CHANGE_WORDS.search(note.text) else None
 
 
-def _outdated_column(cells: Cells, new: Slot) -> str:
+def _outdated_column(cells: Cells, note: Statement, new: Slot) -> str:
     """Return the only column of a row that may have had a new value before; "" if none has."""
     old = {name: slots_of(cell) for name, cell in list(cells.items())[1:]}
     if any(slot.value.agrees_with(new.value) for slots in old.values() for slot in slots):
@@ -617,7 +626,40 @@ def _outdated_column(cells: Cells, new: Slot) -> str:
         for name, slots in old.items()
         if len(cells[name]) <= _LONGEST_CELL and len(slots) == 1 and _may_become(slots[0], new)
     ]
-    return fitting[0] if len(fitting) == 1 else ""
+    if len(fitting) != 1 or not _is_tied(note, new, old[fitting[0]][0], fitting[0]):
+        return ""
+    return fitting[0]
+
+
+def _is_tied(note: Statement, new: Slot, old: Slot, column: str) -> bool:
+    """Return whether a note says that a new value is one of the kind that a column has."""
+    one, other = old.value, new.value
+    if one.kind == other.kind and one.unit == other.unit != "":
+        return True
+    if not note.stems.isdisjoint(terms(column)):
+        return True
+    times, said = (0.5, _HALVED) if new.amount < old.amount else (2.0, _DOUBLED)
+    return new.amount == times * old.amount and said.search(note.text) is not None
+
+
+def _may_be_of_another(note: Statement, new: Slot, own: Collection[str]) -> bool:
+    """Return whether a note names something besides an entry and its column, near both.
+
+    "The flour went up, a bag costs 8 now" names a bag between the entry and the value, "the price
+    of the flour went up" a price beside the entry.
+    """
+    text, value = note.text, new.value
+    verb = _BEFORE_NEW.search(text, 0, value.start)
+    stop = _BREAK.search(text, value.end)
+    before = _BREAK.split(text[: verb.start() if verb else value.start])
+    while before and frozenset(terms(before[0])).isdisjoint(own):
+        del before[0]
+    if not before or _STEP.match(text, value.end):
+        return True
+    said = " ".join((*before, text[value.end : stop.start() if stop else len(text)]))
+    for pattern in (CHANGE_WORDS, _HALVED, _DOUBLED):
+        said = pattern.sub(" ", said)
+    return not naming_stems(said, note.language) <= {*own}
 
 
 def _may_become(old: Slot, new: Slot) -> bool:

@@ -700,9 +700,14 @@ def _moved_stems(statement: Statement, new: Value) -> frozenset[str]:
     clauses = _CLAUSE_END.split(statement.quote)
     near = [each for each in clauses if new.text in each or _NEW_DAY.search(each)]
     plain = ANY_PLAN.sub(" ", _REGRET.sub(" ", _NEW_DAY.sub(" ", " ".join(near))))
-    weak = weak_words(statement.language)
-    words = (word for word in re.findall(r"\b[^\W\d_][\w'’-]*", plain) if word.lower() not in weak)
-    return frozenset(terms(" ".join(words), statement.language)) - calendar_stems()
+    return naming_stems(plain, statement.language)
+
+
+def naming_stems(text: str, language: str) -> frozenset[str]:
+    """Return the stems of the words of a text that may name something, but for days."""
+    weak = weak_words(language)
+    words = (word for word in re.findall(r"\b[^\W\d_][\w'’-]*", text) if word.lower() not in weak)
+    return frozenset(terms(" ".join(words), language)) - calendar_stems()
 
 
 @cache

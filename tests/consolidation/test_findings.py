@@ -451,6 +451,33 @@ def test_a_newer_note_on_a_row_of_a_list_says_that_its_value_has_changed(
         )
 
 
+@pytest.mark.parametrize(
+    ("entry", "names", "said", "is_new"),
+    [
+        ("Anna | 40", "name | age", "Anna's age is 41 now.", True),
+        ("Anna | 40", "name | age", "Anna has a new flat, the rent rose and is 80 now.", False),
+        ("Anna | 40", "name | desk", "Anna moved, her office is at 20 now.", False),
+        ("paprika | 12", "what | boxes", "The paprika went up, the bag costs 8 now.", False),
+        ("paprika | 12", "what | boxes", "The paprika went up, it's 14 now.", False),
+        ("paprika | 3 €", "what | price", "The paprika went up, it costs 4 € now.", True),
+        ("paprika | 3 €", "what | price", "The paprika knife went up, it's 4 € now.", False),
+        ("paprika | 3 €", "what | price", "The paprika is 2 € off now.", False),
+        ("paprika | 40", "plant | days", "The price of the paprika went up, it is 35 now.", False),
+    ],
+)
+def test_a_value_of_something_else_in_a_note_is_none_of_an_entry(
+    note: Note, entry: str, names: str, said: str, *, is_new: bool
+) -> None:
+    rows = (entry, "Bert | 7", "Carl | 9")
+    found = statements(
+        [
+            drawn_list(note, "2026-01-04", "list.md", *rows, names=names),
+            note(said, "2026-04-20", "monday.md"),
+        ]
+    )
+    assert bool(totals.find_outdated_entries(found, StemWeights(found))) is is_new
+
+
 def test_lists_of_two_shops_are_no_change(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
