@@ -179,7 +179,7 @@ _STATED_CHANGE_LOG_ODDS = {
 def stated_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
     """Yield the changes that a single statement gives, with the old and the new value."""
     for each in found:
-        if each.is_row or each.topic or each.is_question:
+        if each.is_row or each.topic or each.is_question or not each.slots:
             continue
         text = each.quote or each.text
         start = max(text.find(each.text), 0)
@@ -477,7 +477,7 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
     best: tuple[float, Difference] | None = None
     shared = weights.shared_weight(first, second)
     has_cue = CHANGE_WORDS.search(second.text) is not None
-    changing = _stems_of_change(first) | _stems_of_change(second)
+    changing = _stems_of_change(first.text) | _stems_of_change(second.text)
     for mine in first.slots:
         if not has_cue and any(_restates_value(mine, each) for each in second.slots):
             continue
@@ -519,9 +519,10 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
     return best[1]
 
 
-def _stems_of_change(statement: Statement) -> frozenset[str]:
+@lru_cache(maxsize=10_000)
+def _stems_of_change(text: str) -> frozenset[str]:
     """Return the stems of what says how a value changes ("goes up"), and not of what it is one."""
-    said = (match.group() for match in CHANGE_WORDS.finditer(statement.text))
+    said = (match.group() for match in CHANGE_WORDS.finditer(text))
     return frozenset(stem for words in said if " " in words for stem in terms(words))
 
 
