@@ -6,6 +6,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
 from itertools import pairwise
 
 from msgspec import Struct
@@ -22,6 +23,7 @@ from memctl.consolidation.statements import (
 )
 from memctl.consolidation.value_pairs import (
     ANY_PLAN,
+    MAX_STATEMENTS_PER_STEM,
     MOVED,
     NUMERIC,
     Pair,
@@ -460,7 +462,8 @@ _NO_LONGER = re.compile(
 )
 """Stands before what something does not have any more."""
 _PARTY = re.compile(
-    r"\b(?:with|at|from|through|via|over|on|to|it['’]s|instead of|rather than|not|no longer) "
+    r"\b(?P<relation>with|at|from|through|via|over|on|to|it['’]s|instead of|rather than|not|"
+    r"no longer) "
     r"(?P<name>[A-ZÀ-ÖØ-Þ][\w'’.-]*\w(?: (?:& |and )?[A-ZÀ-ÖØ-Þ][\w'’-]*\w){0,2})"
 )
 _RUNS = re.compile(
@@ -483,10 +486,16 @@ _SETTLED_ANEW = re.compile(
 _UNSETTLED = re.compile(
     r"\b(?:if|unless|whether|could|would|might|should|can|may|maybe|perhaps|probably|wants?|hopes?|"
     r"thinks?|was|were|used to|until|till|(?:next|this) (?:week|month|time|year|term)|except|"
-    r"sometimes)\b|\?",
+    r"sometimes)\b|\?|"
+    r"n['’]t\b|\b(?:cannot|never|none|neither|nor|nobody|hardly|no (?!longer)|not (?:now|yet)|"
+    r"(?:do|does|did|has|have|will) not|stop(?:s|ped)?|refuse[sd]?)\b|"
+    r"\b(?:also|too|as well|besides|additional(?:ly)?|in addition|another|both|extra|second|plus|"
+    r"add(?:s|ed)?|there(?: is| are|['’]s)|"
+    r"(?:have|has)(?! (?:now |just )?(?:been|changed|moved|switched|gone|swapped|put)))\b",
     re.IGNORECASE,
 )
-"""In a sentence that doesn't say plainly how something is from now on."""
+"""In a sentence that doesn't say plainly how something is from now on, that denies it, or that adds
+something to what was there before."""
 _FIRST_PERSON = re.compile(r"\b(?:I|we|my|our|us|me)\b", re.IGNORECASE)
 
 
@@ -496,10 +505,17 @@ class _Settled(Struct, frozen=True):
     statement: Statement
     attribute: str
     value: str
+    relation: str
+    """How a sentence ties a name to the thing, and whether it is that of a place."""
     former: str
     """What it had before, if the sentence says so."""
     subject: frozenset[str]
     is_new: bool
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What only is compared with its like: the namespace and what it is a value of."""
+        return self.statement.memory.namespace, self.attribute
 
     def without_value(self) -> Statement:
         """Return the statement without the words of its value, which may be names."""
@@ -508,7 +524,8 @@ class _Settled(Struct, frozen=True):
     def replaces(self, other: _Settled) -> bool:
         """Return whether both are on the same thing, and this one says that it is new.
 
-        It is named with no other words than before, unless this one says what it had before.
+        It is named with no other words than before, and tied to its value in the same way, unless
+        this one says what it had before.
         """
         if not (self.is_new and self.subject & other.subject):
             return False
@@ -517,7 +534,8 @@ class _Settled(Struct, frozen=True):
         names_other = bool(self.former) and _is_one_name(self.former, other.value)
         if self.former and not names_other:
             return False
-        return names_other or self.subject <= other.subject
+        is_alike = self.relation == other.relation and self.subject <= other.subject
+        return names_other or is_alike
 
 
 def _is_one_name(one: str, other: str) -> bool:
@@ -529,29 +547,43 @@ def find_resettled(found: Sequence[Statement], weights: StemWeights) -> list[Fin
 
     Of a thing that has several of one kind it isn't known which is meant.
     """
-    settled: dict[tuple[str, str], list[_Settled]] = defaultdict(list)
-    for each in found:
-        if each.is_dated and not (each.is_row or each.topic) and len(each.text) <= _LONGEST_SETTLED:
-            for said in _settled(each):
-                settled[each.memory.namespace, said.attribute].append(said)
+    settled = [
+        said
+        for each in found
+        if each.is_dated and not (each.is_row or each.topic) and len(each.text) <= _LONGEST_SETTLED
+        for said in _settled(each)
+    ]
+    places: dict[tuple[str, str, str], list[int]] = defaultdict(list)  # of each stem of a subject
+    newest: dict[tuple[str, str, str], date] = {}  # of each stem of a value
+    for place, each in enumerate(settled):
+        for stem in each.subject:
+            places[*each.kind, stem].append(place)
+        for stem in terms(each.value):
+            day = each.statement.day
+            newest[*each.kind, stem] = max(newest.get((*each.kind, stem), day), day)
     findings = []
-    for of_kind in settled.values():
-        for later in filter(lambda each: each.is_new, of_kind):
-            before = [
-                each
-                for each in of_kind
-                if each.statement.precedes(later.statement)
-                and later.replaces(each)
-                and _are_of_one_speaker(each.statement, later.statement)
-                and not weights.are_of_two_things(each.without_value(), later.without_value())
-            ]
-            after = [each for each in of_kind if later.statement.precedes(each.statement)]
-            if len({each.subject for each in before}) != 1:
-                continue
-            last = max(before, key=lambda each: each.statement.day)
-            if not any(_is_one_name(last.value, each.value) for each in after):
-                findings.append(_resettled_finding(last, later))
+    for later in filter(lambda each: each.is_new, settled):
+        alike = [places[*later.kind, stem] for stem in later.subject]
+        near = {n for each in alike if len(each) <= MAX_STATEMENTS_PER_STEM for n in each}
+        before = [each for n in sorted(near) if _is_replaced(each := settled[n], later, weights)]
+        if len({each.subject for each in before}) != 1:
+            continue
+        last = max(before, key=lambda each: each.statement.day)
+        days = (newest[*last.kind, stem] for stem in terms(last.value))
+        if all(day <= later.statement.day for day in days):
+            findings.append(_resettled_finding(last, later))
     return findings
+
+
+def _is_replaced(earlier: _Settled, later: _Settled, weights: StemWeights) -> bool:
+    """Return whether what a sentence says of a thing surely is another one by a later sentence."""
+    return (
+        earlier.statement.precedes(later.statement)
+        and later.replaces(earlier)
+        and _are_of_one_speaker(earlier.statement, later.statement)
+        and not any(map(weights.is_name, earlier.subject - later.subject))
+        and not weights.are_of_two_things(earlier.without_value(), later.without_value())
+    )
 
 
 def _are_of_one_speaker(one: Statement, other: Statement) -> bool:
@@ -567,16 +599,16 @@ def _settled(statement: Statement) -> Iterator[_Settled]:
         return
     is_new = _SETTLED_ANEW.search(text) is not None
     days = [
-        (found.span(), found.group().split()[-1].removesuffix("s"))
+        _Named(found.span(), found.group().split()[-1].removesuffix("s"))
         for found in _HABIT.finditer(text)
     ]
     parties = [
-        (found.span("name"), found["name"])
+        _Named(found.span("name"), found["name"], _relation(found["relation"], found["name"]))
         for found in _PARTY.finditer(text)
         if ("&" in found["name"] or found["name"].split()[0] not in known_names().given)
         and not found["name"].startswith((*ENGLISH_WEEKDAYS, *ENGLISH_MONTHS))
     ]
-    places = [(found.span("name"), found["name"]) for found in _PLACED.finditer(text)]
+    places = [_Named(found.span("name"), found["name"]) for found in _PLACED.finditer(text)]
     verb = _PLACED.search(text)
     yield from _settled_as("day", statement, days, is_new)
     if _RUNS.search(text):
@@ -585,24 +617,34 @@ def _settled(statement: Statement) -> Iterator[_Settled]:
         yield from _settled_as(f"place {verb['verb'].split()[-1][:4]}", statement, places, is_new)
 
 
+class _Named(Struct, frozen=True):
+    """A value in words where it stands in a sentence."""
+
+    span: tuple[int, int]
+    name: str
+    relation: str = ""
+
+
+def _relation(preposition: str, name: str) -> str:
+    """Return in what way something has a name: a flight goes to a place, and is with a firm."""
+    return f"{preposition.lower()} {'place' if name in known_names().places else 'name'}"
+
+
 def _settled_as(
-    attribute: str,
-    statement: Statement,
-    named: Sequence[tuple[tuple[int, int], str]],
-    is_new: bool,
+    attribute: str, statement: Statement, named: Sequence[_Named], is_new: bool
 ) -> Iterator[_Settled]:
     """Yield the only value of a kind that a sentence gives, with the former one if it has both."""
     text = statement.text
     old = [
-        (span, name)
-        for span, name in named
-        if _NO_LONGER.search(text, 0, span[0])
-        or (text[: span[0]].endswith("from ") and text[span[1] :].startswith(" to "))
+        each
+        for each in named
+        if _NO_LONGER.search(text, 0, each.span[0])
+        or (text[: each.span[0]].endswith("from ") and text[each.span[1] :].startswith(" to "))
     ]
-    new = [item for item in named if item not in old]
-    if len({name for _, name in new}) != 1 or len(old) > 1:
+    new = [each for each in named if each not in old]
+    if len({each.name for each in new}) != 1 or len(old) > 1:
         return
-    names = frozenset(stem for _, name in named for stem in terms(name))
+    names = frozenset(stem for each in named for stem in terms(each.name))
     weak = stop_words(statement.language or "en") | VERBS
     subject = frozenset(
         stem
@@ -612,8 +654,11 @@ def _settled_as(
     )
     subject -= names | calendar_stems()
     if subject:
-        former = old[0][1] if old else ""
-        yield _Settled(statement, attribute, new[0][1], former, subject, is_new or bool(former))
+        former = old[0].name if old else ""
+        yield _Settled(
+            statement, attribute, new[0].name, new[0].relation, former, subject,
+            is_new or bool(former),
+        )  # fmt: skip
 
 
 def _resettled_finding(earlier: _Settled, later: _Settled) -> Finding:

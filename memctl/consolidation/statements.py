@@ -450,7 +450,7 @@ def _words(
     for match in _WORD.finditer(text):
         is_number = text[max(match.start() - 1, 0)].isdigit() or match.group()[0].isdigit()
         skip = is_number or any(a <= match.start() < b for a, b in times)
-        own = frozenset() if skip else frozenset(terms(match.group(), language)) - calendar_stems()
+        own = frozenset() if skip else _stems_of_word(match.group(), language)
         stems.append((match.start(), match.group(), own))
     slots = []
     for value in sorted(numbers, key=lambda v: v.start):
@@ -458,6 +458,11 @@ def _words(
         after = [own for start, _, own in stems if start >= value.end][:_NEAR]
         slots.append(Slot(value, frozenset().union(*before, *after)))
     return tuple((word, own) for _, word, own in stems if own), tuple(slots)
+
+
+@lru_cache(maxsize=50_000)
+def _stems_of_word(word: str, language: str) -> frozenset[str]:
+    return frozenset(terms(word, language)) - calendar_stems()
 
 
 @lru_cache(maxsize=10_000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 
 from msgspec import Struct
@@ -12,7 +12,7 @@ from msgspec import Struct
 from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_findings import Finding
 from memctl.consolidation.statements import OF_PROSE, Slot, Statement, StemWeights, slots_of
-from memctl.consolidation.value_pairs import CONDITION
+from memctl.consolidation.value_pairs import CONDITION, names_and_versions, naming_stems
 from memctl.formatting import format_count
 from memctl.language.date_mentions import date_spans
 from memctl.language.sentence_values import CHANGE_WORDS, values
@@ -28,7 +28,6 @@ from memctl.language.table_amounts import (
     written,
 )
 from memctl.language.term_analysis import terms
-from memctl.records import source_name
 from memctl.search.answering.extractive_answer import CHANGE_PHRASE
 
 _LIMIT_WORDS = (
@@ -69,10 +68,6 @@ _STATE = re.compile(
 """In the name of a column or a table of states of something, which can't be added up."""
 _MARK = re.compile(r"[€£$]|(?<![^\W_])(?:eur|gbp|usd|chf)(?![^\W_])", re.IGNORECASE)
 """The currency in the name of a column."""
-_VERSION = re.compile(
-    r"\b(?:19|20)\d\d\b|(?<![^\W_])(?:v|ver|version|rev|revision)[. ]?\d+\b", re.IGNORECASE
-)
-"""In the title of a list: its year or version."""
 _FEWEST_ROWS = 2
 _MOST_GROUPS = 0.5
 """Values of a column that groups rows, as a share of its rows."""
@@ -127,6 +122,12 @@ _BEFORE_NEW = re.compile(
     re.IGNORECASE,
 )
 """Stands before the value that something has."""
+_HALVED = re.compile(r"\b(?:halv(?:ed|es|ing)|halbiert|dimezzat[oa])\b", re.IGNORECASE)
+_DOUBLED = re.compile(
+    r"\b(?:doubl(?:ed|es|ing)|verdoppelt|doublée?|raddoppiat[oa])\b", re.IGNORECASE
+)
+_STEP = re.compile(r"\W*(?:more|less|fewer|off|extra|mehr|weniger)\b", re.IGNORECASE)
+"""Stands after a value by which another one has changed."""
 _LEAST_NAME = 0.5
 """Weight of what an entry is called, where a rare word has 1: a note that has it is of it."""
 _LARGEST_STEP = 2.5
@@ -134,13 +135,6 @@ _LARGEST_STEP = 2.5
 _OF_ENTRY_STRENGTH = 0.8
 _LONGEST_CELL = 40
 """Characters of a value; a longer cell is a remark."""
-_EXTENSION = re.compile(r"\.\w{1,5}$")
-_COPY = re.compile(
-    r"^(?:copy of|kopie von|copie de|copia de|copia di)\s+|\s*\(\d+\)$|"
-    r"[\s_-]+(?:copy|kopie|final|draft|new|old|neu|alt)$",
-    re.IGNORECASE,
-)
-"""In the name of a file that is a copy or another state of one."""
 _MOST_NAMED = 4
 _OF_TABLE_STRENGTH, _OF_YEARS_STRENGTH = 1.5, 0.4
 """Strengths of new prices, which a table says, and of sums of years, which are seldom news."""
@@ -488,14 +482,31 @@ def find_new_prices(found: Sequence[Statement], _: StemWeights) -> list[Finding]
     alike: dict[tuple[object, ...], list[Sequence[Statement]]] = defaultdict(list)
     for rows in tables(found):
         alike[rows[0].memory.namespace, _label_column(rows)].append(rows)
-    findings = []
-    for lists in alike.values():
-        ordered = sorted(lists, key=_age)
-        for place, later in enumerate(ordered):
-            older = [each for each in ordered[:place] if _is_same_list(each, later)]
-            if older:
-                findings.append(_list_finding(older[-1], later))
+    findings = [
+        _list_finding(older, later)
+        for lists in alike.values()
+        for older, later in _versions(sorted(lists, key=_age))
+    ]
     return [finding for finding in findings if finding]
+
+
+def _versions(
+    ordered: Sequence[Sequence[Statement]],
+) -> Iterator[tuple[Sequence[Statement], Sequence[Statement]]]:
+    """Yield each list that has an earlier version, after the newest one that it has."""
+    places: dict[tuple[int, str], dict[str, int]] = defaultdict(dict)  # by version, newest last
+    for place, later in enumerate(ordered):
+        older = []
+        for which, (name, version) in enumerate(names_and_versions(later[0].memory)):
+            if not name:
+                continue
+            of_name = places[which, name]
+            older += [next((of_name[each] for each in reversed(of_name) if each != version), -1)]
+            of_name.pop(version, None)
+            of_name[version] = place
+        newest = max(older, default=-1)
+        if newest >= 0:
+            yield ordered[newest], later
 
 
 def _columns(rows: Sequence[Statement]) -> frozenset[str]:
@@ -506,42 +517,9 @@ def _label_column(rows: Sequence[Statement]) -> str:
     return column_names([row.cells for row in rows])[0].casefold()
 
 
-def _is_same_list(one: Sequence[Statement], other: Sequence[Statement]) -> bool:
-    """Return whether two tables are versions of one list."""
-    if one is other or one[0].document == other[0].document:
-        return False
-    return any(
-        bool(mine[0]) and mine[0] == theirs[0] and mine != theirs
-        for mine, theirs in zip(_names_and_versions(one), _names_and_versions(other), strict=True)
-    )
-
-
-def _names_and_versions(rows: Sequence[Statement]) -> Sequence[tuple[str, str]]:
-    """Return the title and the name of the file of a list, each without what it says of when."""
-    memory = rows[0].memory
-    return [
-        _name_and_version(name)
-        for name in (memory.title, _EXTENSION.sub("", source_name(memory.source)))
-    ]
-
-
-def _name_and_version(title: str) -> tuple[str, str]:
-    """Return the title of a list without its date, year or version, and these."""
-    spans = date_spans(title)
-    found = [(each.start, each.end) for each in spans] or [
-        match.span() for match in _VERSION.finditer(title)
-    ]
-    found = sorted({*found, *(match.span() for match in _COPY.finditer(title))})
-    name, said, at = "", "", 0
-    for start, end in found:
-        name, said, at = name + title[at:start], f"{said} {title[start:end]}", end
-    iso = " ".join(each.iso for each in spans)
-    return " ".join(re.findall(r"\w+", (name + title[at:]).casefold())), iso or said.strip()
-
-
 def _age(rows: Sequence[Statement]) -> tuple[str, int, str]:
     """Return by what lists of the same things are in order: year, version, day."""
-    version = next((said for _, said in _names_and_versions(rows) if said), "")
+    version = next((said for _, said in names_and_versions(rows[0].memory) if said), "")
     year = _YEAR.search(version)
     number = re.search(r"\d+", version)
     is_version = number is not None and year is None
@@ -597,7 +575,9 @@ def find_outdated_entries(found: Sequence[Statement], weights: StemWeights) -> l
     """Return the values of lists that a newer note says are others now.
 
     A note is one on an entry if it names it, and no other one of the list, and says that a value
-    of the same kind is new: "they have halved the bisoprolol, so it's 1.25 now".
+    of the same kind is new: "they have halved the bisoprolol, so it's 1.25 now".  Either this has
+    the unit of the old value, or the note names the column or says how many times the old value
+    it is; and the note names nothing else that it may be of.
     """
     notes: dict[str, list[tuple[Statement, Slot]]] = defaultdict(list)
     for each in found:
@@ -612,9 +592,10 @@ def find_outdated_entries(found: Sequence[Statement], weights: StemWeights) -> l
             if not name or weights.sum(name) < _LEAST_NAME * weights.rare or not row.is_dated:
                 continue
             for note, slot in notes.get(max(name, key=weights.of), ()):
-                named = [each for each, stems in entries if note.stems.issuperset(stems)]
-                column = _outdated_column(row.cells, slot)
-                if row.precedes(note) and len(named) == 1 and column:
+                column = _outdated_column(row.cells, note, slot) if row.precedes(note) else ""
+                if not column or _may_be_of_another(note, slot, {*name, *terms(column)}):
+                    continue
+                if sum(note.stems.issuperset(stems) for _, stems in entries) == 1:
                     key = (row.memory.namespace, *sorted(name), column.casefold())
                     newest[key].append((row, note, slot, column))
     return [
@@ -635,7 +616,7 @@ def _new_value(note: Statement) -> Slot | None:
     return new[0] if len(new) == 1 and CHANGE_WORDS.search(note.text) else None
 
 
-def _outdated_column(cells: Cells, new: Slot) -> str:
+def _outdated_column(cells: Cells, note: Statement, new: Slot) -> str:
     """Return the only column of a row that may have had a new value before; "" if none has."""
     old = {name: slots_of(cell) for name, cell in list(cells.items())[1:]}
     if any(slot.value.agrees_with(new.value) for slots in old.values() for slot in slots):
@@ -645,7 +626,40 @@ def _outdated_column(cells: Cells, new: Slot) -> str:
         for name, slots in old.items()
         if len(cells[name]) <= _LONGEST_CELL and len(slots) == 1 and _may_become(slots[0], new)
     ]
-    return fitting[0] if len(fitting) == 1 else ""
+    if len(fitting) != 1 or not _is_tied(note, new, old[fitting[0]][0], fitting[0]):
+        return ""
+    return fitting[0]
+
+
+def _is_tied(note: Statement, new: Slot, old: Slot, column: str) -> bool:
+    """Return whether a note says that a new value is one of the kind that a column has."""
+    one, other = old.value, new.value
+    if one.kind == other.kind and one.unit == other.unit != "":
+        return True
+    if not note.stems.isdisjoint(terms(column)):
+        return True
+    times, said = (0.5, _HALVED) if new.amount < old.amount else (2.0, _DOUBLED)
+    return new.amount == times * old.amount and said.search(note.text) is not None
+
+
+def _may_be_of_another(note: Statement, new: Slot, own: Collection[str]) -> bool:
+    """Return whether a note names something besides an entry and its column, near both.
+
+    "The flour went up, a bag costs 8 now" names a bag between the entry and the value, "the price
+    of the flour went up" a price beside the entry.
+    """
+    text, value = note.text, new.value
+    verb = _BEFORE_NEW.search(text, 0, value.start)
+    stop = _BREAK.search(text, value.end)
+    before = _BREAK.split(text[: verb.start() if verb else value.start])
+    while before and frozenset(terms(before[0])).isdisjoint(own):
+        del before[0]
+    if not before or _STEP.match(text, value.end):
+        return True
+    said = " ".join((*before, text[value.end : stop.start() if stop else len(text)]))
+    for pattern in (CHANGE_WORDS, _HALVED, _DOUBLED):
+        said = pattern.sub(" ", said)
+    return not naming_stems(said, note.language) <= {*own}
 
 
 def _may_become(old: Slot, new: Slot) -> bool:

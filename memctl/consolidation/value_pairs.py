@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from itertools import groupby, pairwise
 
 from msgspec import Struct
@@ -35,6 +35,7 @@ from memctl.language.word_lists import (
     load_language,
 )
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
+from memctl.records import Memory, source_name
 
 _POSTPONED = r"postponed|rescheduled|brought forward|verschoben|repouss\w+|aplazad\w+|rinviat\w+"
 """Says by itself that a day is another one now."""
@@ -80,7 +81,7 @@ _BEFORE = re.compile(
 _NOW = re.compile(
     r"\b(?:now|but|then|jetzt|nun|dann|maintenant|ahora|adesso|ora|is|are)\b", re.IGNORECASE
 )
-_MAX_STATEMENTS_PER_STEM = 40
+MAX_STATEMENTS_PER_STEM = 40
 """A stem that more statements than this have is too common to pair two of them."""
 _MIN_SHARED_WORDS = 0.6
 """Least share of common words of two statements whose order isn't known."""
@@ -103,6 +104,17 @@ _MIN_SHARED_WEIGHT = 0.8
 """Least weight of the stems that two statements share (natural log of document counts)."""
 _MIN_SHARED_WEIGHT_OF_DAYS = 0.5
 """The same for statements that name days, as a share of a rare word's weight."""
+_VERSION = re.compile(
+    r"\b(?:19|20)\d\d\b|(?<![^\W_])(?:v|ver|version|rev|revision)[. ]?\d+\b", re.IGNORECASE
+)
+"""In the title of a list: its year or version."""
+_EXTENSION = re.compile(r"\.\w{1,5}$")
+_COPY = re.compile(
+    r"^(?:copy of|kopie von|copie de|copia de|copia di)\s+|\s*\(\d+\)$|"
+    r"[\s_-]+(?:copy|kopie|final|draft|new|old|neu|alt)$",
+    re.IGNORECASE,
+)
+"""In the name of a file that is a copy or another state of one."""
 NUMERIC = ("money", "percent", "quantity", "number")
 _MIN_BARE_NUMBER = 10.0
 """A smaller whole number without a unit is mostly a count or a position in a list."""
@@ -167,7 +179,7 @@ _STATED_CHANGE_LOG_ODDS = {
 def stated_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
     """Yield the changes that a single statement gives, with the old and the new value."""
     for each in found:
-        if each.is_row or each.topic or each.is_question:
+        if each.is_row or each.topic or each.is_question or not each.slots:
             continue
         text = each.quote or each.text
         start = max(text.find(each.text), 0)
@@ -378,7 +390,7 @@ def _candidates(
     pairs = {
         (a, b)
         for places in holders.values()
-        if 1 < len(places) <= _MAX_STATEMENTS_PER_STEM
+        if 1 < len(places) <= MAX_STATEMENTS_PER_STEM
         for n, b in enumerate(places)
         for a in places[:n]
     }
@@ -404,7 +416,12 @@ def _candidates(
 
 
 def _is_listed(first: Statement, second: Statement) -> bool:
-    """Return whether two table rows give a value of one thing that is no amount to be summed."""
+    """Return whether two table rows give a value of one thing that is no amount to be summed.
+
+    They are of one table, or of two versions of one list.
+    """
+    if first.document != second.document and not _are_versions(first.memory, second.memory):
+        return False
     if len(first.stems & second.stems) < _MIN_SHARED_WORDS * len(first.stems | second.stems):
         return False
     both = [first.cells, second.cells]
@@ -423,12 +440,44 @@ def _is_of_readings(cells: Cells) -> bool:
     return sum(map(is_number, cells.values())) >= _FEWEST_READINGS
 
 
+def _are_versions(one: Memory, other: Memory) -> bool:
+    """Return whether two memories are of versions of one list: recipes and trips have none."""
+    return any(
+        bool(mine[0]) and mine[0] == theirs[0] and mine != theirs
+        for mine, theirs in zip(names_and_versions(one), names_and_versions(other), strict=True)
+    )
+
+
+def names_and_versions(memory: Memory) -> tuple[tuple[str, str], ...]:
+    """Return the title and the name of the file of a list, each apart from what tells its version.
+
+    That is a date, a year or a number.
+    """
+    file_name = _EXTENSION.sub("", source_name(memory.source))
+    return _name_and_version(memory.title), _name_and_version(file_name)
+
+
+@lru_cache(maxsize=10_000)
+def _name_and_version(title: str) -> tuple[str, str]:
+    """Return the title of a list without its date, year or version, and these."""
+    spans = date_spans(title)
+    found = [(each.start, each.end) for each in spans] or [
+        match.span() for match in _VERSION.finditer(title)
+    ]
+    found = sorted({*found, *(match.span() for match in _COPY.finditer(title))})
+    name, said, at = "", "", 0
+    for start, end in found:
+        name, said, at = name + title[at:start], f"{said} {title[start:end]}", end
+    iso = " ".join(each.iso for each in spans)
+    return " ".join(re.findall(r"\w+", (name + title[at:]).casefold())), iso or said.strip()
+
+
 def _difference(first: Statement, second: Statement, weights: StemWeights) -> Difference | None:
     """Return the two values that most likely are of the same thing, unless they agree."""
     best: tuple[float, Difference] | None = None
     shared = weights.shared_weight(first, second)
     has_cue = CHANGE_WORDS.search(second.text) is not None
-    changing = _stems_of_change(first) | _stems_of_change(second)
+    changing = _stems_of_change(first.text) | _stems_of_change(second.text)
     for mine in first.slots:
         if not has_cue and any(_restates_value(mine, each) for each in second.slots):
             continue
@@ -470,9 +519,10 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
     return best[1]
 
 
-def _stems_of_change(statement: Statement) -> frozenset[str]:
+@lru_cache(maxsize=10_000)
+def _stems_of_change(text: str) -> frozenset[str]:
     """Return the stems of what says how a value changes ("goes up"), and not of what it is one."""
-    said = (match.group() for match in CHANGE_WORDS.finditer(statement.text))
+    said = (match.group() for match in CHANGE_WORDS.finditer(text))
     return frozenset(stem for words in said if " " in words for stem in terms(words))
 
 
@@ -651,9 +701,14 @@ def _moved_stems(statement: Statement, new: Value) -> frozenset[str]:
     clauses = _CLAUSE_END.split(statement.quote)
     near = [each for each in clauses if new.text in each or _NEW_DAY.search(each)]
     plain = ANY_PLAN.sub(" ", _REGRET.sub(" ", _NEW_DAY.sub(" ", " ".join(near))))
-    weak = weak_words(statement.language)
-    words = (word for word in re.findall(r"\b[^\W\d_][\w'’-]*", plain) if word.lower() not in weak)
-    return frozenset(terms(" ".join(words), statement.language)) - calendar_stems()
+    return naming_stems(plain, statement.language)
+
+
+def naming_stems(text: str, language: str) -> frozenset[str]:
+    """Return the stems of the words of a text that may name something, but for days."""
+    weak = weak_words(language)
+    words = (word for word in re.findall(r"\b[^\W\d_][\w'’-]*", text) if word.lower() not in weak)
+    return frozenset(terms(" ".join(words), language)) - calendar_stems()
 
 
 @cache

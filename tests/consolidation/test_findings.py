@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from memctl.consolidation import changes, insight_plan, value_pairs
+from memctl.consolidation import changes, insight_plan, totals, value_pairs
 from memctl.consolidation.insight_drafts import Draft
 from memctl.consolidation.known_insights import KnownInsight
 from memctl.consolidation.statements import StemWeights, slots_of, statements
@@ -344,6 +344,46 @@ def test_a_row_of_a_drawn_table_is_compared_with_that_of_a_newer_one(
     )
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "names", "before", "after"),
+    [
+        ("bread", "cake", "ingredient | amount", "flour | 500 g", "flour | 250 g"),
+        ("trip to Rome", "trip to Oslo", "what | how long", "hotel | 3 nights", "hotel | 5 nights"),
+        ("legs", "arms", "who | lifted", "Bob | 80 kg", "Bob | 81 kg"),
+    ],
+)
+def test_rows_of_tables_of_two_things_are_no_change(
+    insights_of: Callable[..., dict[str, str]],
+    note: Note,
+    one: str,
+    other: str,
+    names: str,
+    before: str,
+    after: str,
+) -> None:
+    tables = (
+        drawn_list(note, "2026-01-04", f"{one}.md", before, "salt | 10 g", names=names),
+        drawn_list(note, "2026-03-12", f"{other}.md", after, "salt | 5 g", names=names),
+    )
+    titled = (replace(each, title=name) for each, name in zip(tables, (one, other), strict=True))
+    assert "change" not in insights_of(*titled)
+
+
+def test_the_names_of_many_tables_are_read_once_each(
+    note: Note, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[object] = []
+    names = totals.names_and_versions
+    monkeypatch.setattr(totals, "names_and_versions", lambda each: read.append(each) or names(each))
+    tables = [
+        drawn_list(note, "2026-01-04", f"pump {n}.md", "oil | 5 l", "water | 2 l")
+        for n in range(50)
+    ]
+    found = statements(tables)
+    totals.find_new_prices(found, StemWeights(found))
+    assert len(read) <= 2 * len(tables)
+
+
 def test_two_versions_of_a_drawn_table_tell_what_is_new_where_they_have_other_columns(
     insights_of: Callable[..., dict[str, str]], note: Note
 ) -> None:
@@ -409,6 +449,33 @@ def test_a_newer_note_on_a_row_of_a_list_says_that_its_value_has_changed(
             "“ramipril, dose”: went from 2.5 mg to 1.25 (4 January → 20 April 2026); "
             "the list in tablets.md has the old value. "
         )
+
+
+@pytest.mark.parametrize(
+    ("entry", "names", "said", "is_new"),
+    [
+        ("Anna | 40", "name | age", "Anna's age is 41 now.", True),
+        ("Anna | 40", "name | age", "Anna has a new flat, the rent rose and is 80 now.", False),
+        ("Anna | 40", "name | desk", "Anna moved, her office is at 20 now.", False),
+        ("paprika | 12", "what | boxes", "The paprika went up, the bag costs 8 now.", False),
+        ("paprika | 12", "what | boxes", "The paprika went up, it's 14 now.", False),
+        ("paprika | 3 €", "what | price", "The paprika went up, it costs 4 € now.", True),
+        ("paprika | 3 €", "what | price", "The paprika knife went up, it's 4 € now.", False),
+        ("paprika | 3 €", "what | price", "The paprika is 2 € off now.", False),
+        ("paprika | 40", "plant | days", "The price of the paprika went up, it is 35 now.", False),
+    ],
+)
+def test_a_value_of_something_else_in_a_note_is_none_of_an_entry(
+    note: Note, entry: str, names: str, said: str, *, is_new: bool
+) -> None:
+    rows = (entry, "Bert | 7", "Carl | 9")
+    found = statements(
+        [
+            drawn_list(note, "2026-01-04", "list.md", *rows, names=names),
+            note(said, "2026-04-20", "monday.md"),
+        ]
+    )
+    assert bool(totals.find_outdated_entries(found, StemWeights(found))) is is_new
 
 
 def test_lists_of_two_shops_are_no_change(
@@ -768,6 +835,20 @@ def test_posts_of_one_name_are_told_apart_by_what_their_titles_are_about(
         ("The jobs run over RabbitMQ.", "We could switch the jobs from RabbitMQ to NATS.", ""),
         ("The tools are kept in the shed.", "The tools are in a bad state now.", ""),
         ("The nurse comes every Wednesday.", "The nurse is off on Friday this week now.", ""),
+        ("The jobs all run over RabbitMQ.", "The jobs don't run over NATS, not now.", ""),
+        ("The jobs all run over RabbitMQ.", "None of the jobs run over NATS now.", ""),
+        ("Yoga is on Mondays.", "We also have yoga on Thursdays now.", ""),
+        ("Yoga is on Mondays.", "There is yoga on Thursdays now.", ""),
+        ("The app runs on Linux.", "The app runs on Windows now, too.", ""),
+        ("Our flight goes to Lisbon.", "Our flight is with Ryanair now.", ""),
+        ("The server runs on Debian.", "The server runs at Hetzner now.", ""),
+        ("The parcel comes from Berlin.", "The parcel comes from Larkfield now.", ""),
+        ("The bins of Aunt Rosa go out on Mondays.", "The bins go out on Tuesdays now.", ""),
+        (
+            "Our flight is with Ryanair.",
+            "Our flight is with Lufthansa now.",
+            "“Flight”: went from Ryanair to Lufthansa (",
+        ),
     ],
 )
 def test_a_weekday_a_firm_or_a_place_that_is_another_one_now_has_changed(
@@ -777,6 +858,22 @@ def test_a_weekday_a_firm_or_a_place_that_is_another_one_now_has_changed(
     found = insights_of(*notes).get("change", "")
     assert bool(found) == bool(said)
     assert found.startswith(said)
+
+
+def test_a_sentence_on_what_is_new_is_compared_with_those_on_the_same_thing_alone(
+    note: Note, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[object] = []
+    is_replaced = changes._is_replaced
+    monkeypatch.setattr(
+        changes, "_is_replaced", lambda *given: seen.append(given) or is_replaced(*given)
+    )
+    days = ((n, f"2025-{1 + n % 12:02}-{1 + n % 28:02}") for n in range(100))
+    found = statements(
+        fact(note, f"The club x{n} is on Mondays now.", day, f"{n}.md") for n, day in days
+    )
+    changes.find_resettled(found, StemWeights(found))
+    assert len(seen) <= 2 * len(found)
 
 
 def test_it_is_not_known_which_of_two_firms_a_later_one_replaces(
