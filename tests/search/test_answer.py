@@ -1132,6 +1132,12 @@ def test_a_row_that_begins_with_a_name_is_not_front_matter(
     assert given.text.startswith(f"{row} [1]")
 
 
+def test_who_says_something_is_no_place(shelf: Shelf, memory_of: MemoryOf) -> None:
+    said = "User: there's a lemon tree."
+    shelf.put([memory_of("a", said, type="turn", session_id="s", turn=1)])
+    assert not ask(shelf.searcher(), "where's the lemon tree gone").found
+
+
 def test_rows_are_told_one_by_one_and_do_not_contradict_each_other(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:

@@ -24,6 +24,7 @@ from memctl.patterns import lazy_regex
 from memctl.records import Hit
 from memctl.search.answering.evidence_parts import (
     LIST_MARK,
+    TURN_LABEL,
     Part,
     Span,
     asks_for_amount,
@@ -240,7 +241,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 or lacks_difference(draft.part.text, question)
                 or lacks_measure(draft.text_with_heads, question)
                 or is_contact_without_address(draft.quoted_text, question)
-                or (draft.is_prose and lacks_place(draft.quoted_text, question))
+                or (draft.is_prose and lacks_place(draft.quoted_words, question))
                 or lacks_time(draft.quoted_text, draft.hit, question)
                 or _lacks_full_name(outcome.question, draft.text_with_context)
                 or (draft.is_row and lacks_attribute(draft.text_with_context, question))
@@ -427,6 +428,12 @@ class CandidateSentence(Struct, frozen=True, dict=True):
     def quoted_text(self) -> str:
         """What is quoted."""
         return self.hit.text[slice(*self.quote)]
+
+    @property
+    def quoted_words(self) -> str:
+        """What is quoted, without who says it."""
+        label = TURN_LABEL.match(self.quoted_text) if self.hit.type == "turn" else None
+        return self.quoted_text[label.end() :] if label else self.quoted_text
 
     @property
     def is_row(self) -> bool:
