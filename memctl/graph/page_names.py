@@ -106,28 +106,40 @@ def read_pages(kb: str, snapshot: Snapshot, where: Expr | None) -> list[Page]:
     return pages
 
 
-def read_aliases(
-    snapshot: Snapshot, where: Expr | None, among: Collection[str] | None = None
-) -> dict[str, tuple[str, ...]]:
+def read_aliases(snapshot: Snapshot, where: Expr | None) -> dict[str, tuple[str, ...]]:
     """Return the other names that front matter gives documents, by their titles.
 
     Args:
         snapshot: Where the documents are.
         where: A condition that holds for those that count.
-        among: Their ids; by default any.
 
     Raises:
         DamagedError: The table cannot be read.
     """
-    has_some = both(where, col("metadata").like_glob('*"[aA][lL][iI][aA][sS]*'))
-    rows = snapshot.scan("documents", has_some, ["id", "title", "metadata"]).to_pylist()
     found: dict[str, tuple[str, ...]] = {}
-    for row in rows:
-        if among is not None and row["id"] not in among:
-            continue
-        if has_words(row["title"] or "") and (names := _aliases(row["metadata"])):
-            found[row["title"]] = (*found.get(row["title"], ()), *names)
+    for _, title, names in _alias_rows(snapshot, where):
+        found[title] = (*found.get(title, ()), *names)
     return found
+
+
+def aliases_by_document(
+    snapshot: Snapshot, documents: Collection[str]
+) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield the id and title of some documents, and the other names that front matter gives each.
+
+    Raises:
+        DamagedError: The table cannot be read.
+    """
+    return (row for row in _alias_rows(snapshot, None) if row[0] in documents)
+
+
+def _alias_rows(
+    snapshot: Snapshot, where: Expr | None
+) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    has_some = both(where, col("metadata").like_glob('*"[aA][lL][iI][aA][sS]*'))
+    for row in snapshot.scan("documents", has_some, ["id", "title", "metadata"]).to_pylist():
+        if has_words(row["title"] or "") and (names := _aliases(row["metadata"])):
+            yield row["id"], row["title"], names
 
 
 def read_addresses(snapshot: Snapshot, where: Expr | None) -> dict[str, tuple[str, ...]]:
