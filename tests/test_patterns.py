@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import time
 from importlib import import_module
 
 import pytest
 from source_trees import PACKAGE
 
+from memctl.graph.entity_names import stated_names
 from memctl.patterns import lazy_regex
 
 MODULES = [
@@ -35,3 +37,14 @@ def test_every_pattern_of_a_module_can_be_compiled(name: str) -> None:
     assert patterns
     for pattern in patterns:
         assert pattern.groups >= 0
+
+
+@pytest.mark.parametrize("repeated", ["A'", "A-'", "Aa ", "\n"])
+def test_four_times_the_text_is_not_sixteen_times_the_work(repeated: str) -> None:
+    def seconds(length: int) -> float:
+        start = time.process_time()
+        assert not list(stated_names("aka " + repeated * (length // len(repeated))))
+        return time.process_time() - start
+
+    seconds(100)
+    assert seconds(16_000) < 10 * seconds(4_000)

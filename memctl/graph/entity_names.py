@@ -45,17 +45,21 @@ _NO_PERSONS = ORGANISATION_ENDS | PLACE_ENDS
 _MIN_ACRONYM_WORDS = 3
 
 
-_WORD_OF_NAME = r"[A-ZÀ-ÖØ-Þ](?:[\w'’-]*\w)?"
+_WORD_OF_NAME = r"[A-ZÀ-ÖØ-Þ](?:[\w'’-]{0,40}\w)?"
 _FULL_NAME = rf"(?<![\w-])(?P<full>{_WORD_OF_NAME}(?: {_WORD_OF_NAME}){{1,3}})"
 _ALSO = rf"[\"“'‘*_]*(?P<also>{_WORD_OF_NAME}(?: {_WORD_OF_NAME}){{0,2}})[\"”'’*_]*(?=[.,;:!?)]|$)"
 _STATED = (
     r"^Nickname of (?P<full>[^\n:(]+?)(?: \([^)\n]*\))?: (?P<also>[^\n]+)$",
     rf"{_FULL_NAME}['’]s nickname is {_ALSO}",
     rf"{_FULL_NAME}[*_]*(?: is|,)? \(?(?:aka|a\.k\.a\.|also known as|nicknamed) {_ALSO}",
-    rf"^\W*{_FULL_NAME}[*_]*(?: [-–—] |: )[^\n]*\b(?i:everyone|everybody|they|we|people|friends"
-    rf"|mates|the [a-z]+)(?: all)? calls? (?:him|her|them) {_ALSO}",
+    rf"^[^\w\n]*{_FULL_NAME}[*_]* [-–—] (?:(?!\b(?i:I|my|our|his|her|their|whose)\b)[^\n])*"
+    r"\b(?i:everyone|everybody|they|we|people|friends|mates|the [a-z]+)(?: all)?"
+    rf" calls? (?:him|her|them) {_ALSO}",
 )
-"""How texts state what else somebody is called."""
+"""How texts state what else somebody is called.
+
+After a name and a colon somebody speaks, who may be speaking of anybody.
+"""
 _QUOTED = re.compile(
     rf"(?<![\w-])(?P<first>{_WORD_OF_NAME}) \(?[\"“„'‘«]"
     rf"(?P<also>{_WORD_OF_NAME}(?: {_WORD_OF_NAME})?)[\"”“'’»]\)? (?P<last>{_WORD_OF_NAME})"

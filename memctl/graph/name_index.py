@@ -14,16 +14,25 @@ from msgspec.structs import replace
 
 from memctl.graph.derivation import LINKS_TO, OBJECT, PAGE, SUBJECT, VALUE
 from memctl.graph.entity_names import (
+    EXACT_TYPES,
     is_everyday,
     is_given_name,
+    is_place,
     name_key,
     parse_company,
     parse_person,
     stated_names,
 )
 from memctl.graph.mentions import Link, Mentions, Passage, context_of, read_mentions
-from memctl.graph.name_resolution import Decisions, Resolution, people_by_name_part, resolve
-from memctl.graph.page_names import read_aliases
+from memctl.graph.name_resolution import (
+    EVERYWHERE,
+    Decisions,
+    Place,
+    Resolution,
+    people_by_name_part,
+    resolve,
+)
+from memctl.graph.page_names import read_other_titles
 from memctl.ids import entity_id, storable
 from memctl.rows.references import BETWEEN_ENTITIES
 from memctl.store.file_caches import code_digest, kept_or_made
@@ -37,6 +46,9 @@ NO_DECISIONS = Decisions()
 _INITIALLED = re.compile(r"(?<![\w.])[A-Z]\. ?[A-Z][\w'’-]*\w")
 _WORDS = re.compile(r"[^\W\d_][\w]*")
 _MAX_ALIASES = 30
+_TYPES_OF_PEOPLE = EXACT_TYPES | {"person", "other", PAGE}
+_SHORTEST_OF_ONE = 3
+"""Initials are those of many."""
 
 
 class Node(Struct, frozen=True):
@@ -149,29 +161,70 @@ def build_index(
     )
 
 
-def _stated_names(snapshot: Snapshot, mentions: Mentions) -> dict[str, str]:
-    """Return the keys of people's names by those of what passages say that they are called, too.
+def _stated_names(snapshot: Snapshot, mentions: Mentions) -> dict[Place, str]:
+    """Return the keys of people's names by those of what texts say that they are called, too.
 
-    What may mean somebody else as well is left out.
+    That holds where it is stated, and everywhere if nobody else is likely to be called so. What
+    two people are called is left out, and so is what names no person.
     """
-    documents = {passage.document for passage in mentions.passages}
-    pairs = [
-        (title, also)
-        for title, others in read_aliases(snapshot, None, documents).items()
-        for also in others
-    ]
-    pairs += (pair for passage in mentions.passages for pair in stated_names(passage.text))
-    bearers: dict[str, set[str]] = defaultdict(set)
-    for full, also in pairs:
-        person = parse_person(name_key(full), mentions.types.get(full, "person"))
+    stated = list(_statements_of_names(snapshot, mentions))
+    if not stated:
+        return {}
+    known = _KnownNames(mentions.types)
+    bearers: dict[str, dict[str, Person]] = defaultdict(dict)
+    for _, full, also in stated:
+        person = parse_person(name_key(full), mentions.types.get(full, "other"))
         if person is not None and person.is_full:
-            bearers[name_key(also)].add(name_key(full))
-    full_names = {name_key(full) for full, _ in pairs}
-    return {
-        also: min(full)
-        for also, full in bearers.items()
-        if len(full) == 1 and also not in full_names and not is_everyday(also)
-    }
+            bearers[name_key(also)][name_key(full)] = person
+    full_names = {name_key(full) for _, full, _ in stated}
+    found: dict[Place, str] = {}
+    for context, _, also in stated:
+        key = name_key(also)
+        if len(bearers[key]) != 1 or key in full_names or not known.may_be_a_person(key):
+            continue
+        ((full, person),) = bearers[key].items()
+        found[context, key] = full
+        if known.is_of_one(key, person):
+            found[EVERYWHERE, key] = full
+    return found
+
+
+def _statements_of_names(snapshot: Snapshot, mentions: Mentions) -> Iterator[tuple[str, str, str]]:
+    """Yield in which context who is called what, too."""
+    contexts = {passage.document: passage.context for passage in mentions.passages}
+    for document, title, others in read_other_titles(snapshot):
+        if document in contexts and mentions.types.get(title) == "person":
+            yield from ((contexts[document], title, also) for also in others)
+    for passage in mentions.passages:
+        yield from ((passage.context, *pair) for pair in stated_names(passage.text))
+
+
+class _KnownNames:
+    """What the names in memories tell of another name of somebody."""
+
+    def __init__(self, types: Mapping[str, str]) -> None:
+        self._types: dict[str, set[str]] = defaultdict(set)
+        self._people: list[tuple[str, Person]] = []
+        for name, type_ in types.items():
+            key = name_key(name, type_)
+            self._types[key].add(type_)
+            person = parse_person(key, "person") if type_ in ("person", "other") else None
+            if person is not None and person.is_full:
+                self._people.append((f" {key} ", person))
+
+    def may_be_a_person(self, key: str) -> bool:
+        """Return whether nothing says that a name is of a place, a thing or an organisation."""
+        return self._types[key] <= _TYPES_OF_PEOPLE and not (is_everyday(key) or is_place(key))
+
+    def is_of_one(self, key: str, bearer: Person) -> bool:
+        """Return whether nobody else is likely to have a name: no first name, nor in another's."""
+        person = parse_person(key, "person")
+        is_usual = person is None or person.honorific or is_given_name(person.given)
+        return not (is_usual or len(key) < _SHORTEST_OF_ONE) and not any(
+            f" {key} " in name and other.family != bearer.family
+            for name, other in self._people
+            if name.strip() != key
+        )
 
 
 def with_edges(

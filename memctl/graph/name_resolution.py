@@ -27,6 +27,8 @@ from memctl.graph.entity_names import (
 
 Place = tuple[str, str]
 """A context and a name as it is written there."""
+EVERYWHERE = ""
+"""What stands for every context."""
 
 _NOT_LETTERS = re.compile(r"[^a-z]+")
 
@@ -62,7 +64,7 @@ def resolve(
     types: Mapping[str, str],
     decisions: Decisions,
     ambiguous_speakers: frozenset[Place] = frozenset(),
-    stated: Mapping[str, str] = MappingProxyType({}),
+    stated: Mapping[Place, str] = MappingProxyType({}),
 ) -> Resolution:
     """Return what the names in each context mean.
 
@@ -71,7 +73,8 @@ def resolve(
         types: What kind of thing each name is of.
         decisions: What was decided by hand.
         ambiguous_speakers: Names that in that context cannot be short for a longer one.
-        stated: The keys of full names by those of what texts say that their bearers are called.
+        stated: The keys of full names by the context in which, and the key of what, texts say
+            that their bearers are called.
     """
     resolver = _Resolver(contexts, types, decisions, ambiguous_speakers)
     nodes = {
@@ -80,14 +83,34 @@ def resolve(
         for name, node in resolver.in_context(context).items()
     }
     joined = _first_of_groups(decisions.same)
-    joined |= {
-        also: joined.get(full, full)
-        for also, full in stated.items()
-        if also not in joined and not decisions.are_apart(also, full)
-    }
+    called = _called_too(stated, joined, decisions)
+
+    def meant(place: Place, node: str) -> str:
+        """What a node of a place is, with what was merged by hand and what texts state."""
+        if node in joined or place in ambiguous_speakers:
+            return joined.get(node, node)
+        key = node.partition("\0")[0]
+        return called.get((place[0], key)) or called.get((EVERYWHERE, key), node)
+
     return Resolution(
-        {place: joined.get(node, node) for place, node in nodes.items()}, nodes, resolver.keys
+        {place: meant(place, node) for place, node in nodes.items()}, nodes, resolver.keys
     )
+
+
+def _called_too(
+    stated: Mapping[Place, str], joined: Mapping[str, str], decisions: Decisions
+) -> dict[Place, str]:
+    """Return the nodes by what texts call them, but for what was decided by hand."""
+    groups: dict[str, set[str]] = defaultdict(set)
+    for key, first in joined.items():
+        groups[first].add(key)
+    found: dict[Place, str] = {}
+    for (context, also), full in stated.items():
+        first = joined.get(full, full)
+        own = (full, *groups[first])
+        if also not in joined and not any(decisions.are_apart(also, each) for each in own):
+            found[context, also] = first
+    return found
 
 
 class _Resolver:

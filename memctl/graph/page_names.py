@@ -9,7 +9,7 @@ import json
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -106,23 +106,19 @@ def read_pages(kb: str, snapshot: Snapshot, where: Expr | None) -> list[Page]:
     return pages
 
 
-def read_aliases(
-    snapshot: Snapshot, where: Expr | None, among: Collection[str] | None = None
-) -> dict[str, tuple[str, ...]]:
+def read_aliases(snapshot: Snapshot, where: Expr | None) -> dict[str, tuple[str, ...]]:
     """Return the other names that front matter gives documents, by their titles.
 
     Args:
         snapshot: Where the documents are.
         where: A condition that holds for those that count.
-        among: Their ids; by default any.
 
     Raises:
         DamagedError: The table cannot be read.
     """
     found: dict[str, tuple[str, ...]] = {}
-    for document, title, names in read_other_titles(snapshot, where):
-        if among is None or document in among:
-            found[title] = (*found.get(title, ()), *names)
+    for _, title, names in read_other_titles(snapshot, where):
+        found[title] = (*found.get(title, ()), *names)
     return found
 
 

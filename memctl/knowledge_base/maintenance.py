@@ -604,6 +604,7 @@ class Erasure(Part):
 
         The graph takes them so, or they are short forms that stand for nobody else.
         """
+        from memctl.graph.derivation import PAGE
         from memctl.graph.entity_names import has_words, short_forms
 
         given = [name.casefold() for name in selection.entities]
@@ -613,9 +614,13 @@ class Erasure(Part):
         view = graph.view()
         for name in selection.entities:
             with suppress(NotFoundError):
-                for node in view.find(name):
+                nodes = view.find(name)
+                for node in nodes:
+                    if node.type == PAGE and len(nodes) > 1:  # only its page is called so, too
+                        continue
                     for other in (node.name, *node.aliases):
-                        found.setdefault(other.casefold(), other)
+                        if node.type != PAGE or view.find(other) == (node,):
+                            found.setdefault(other.casefold(), other)
         types = {node.name.casefold(): node.type for node in view.graph.nodes}
         shared = {
             form

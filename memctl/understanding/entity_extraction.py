@@ -60,6 +60,8 @@ _FIRM_ENDS = ORGANISATION_ENDS | word_set(
     "Associates Bros Brothers Cie Daughters Fils Gebrüder Partner Sohn Sons Söhne Zonen"
 )
 """Words that end the name of a company after "&", which otherwise stands between two names."""
+_ENDS_OF_PEOPLE = word_set("Castle Hill Hills Lake Lane Park")
+"""Words that end names of places and are family names as well: Captain Hill, but Bishop Street."""
 _POSSESSIVE = re.compile(r"['’]s$|['’]$")
 _PLACE_BEFORE = re.compile(
     r"\b(?:live[sd]?|living|moved?|moving|born|grew up|travel(?:s|led|ling)?|fl(?:y|ies|ew|ying)|"
@@ -496,6 +498,8 @@ def _type(words: list[str]) -> str:
     known = known_names()
     first, last = words[0].rstrip("."), words[-1].rstrip(".")
     if first in TITLES and len(words) > 1:
+        if last in PLACE_ENDS - _ENDS_OF_PEOPLE and first not in BARE_TITLES:
+            return "place"
         return "other" if "of" in words else "person"
     if len(words) > 1 and " ".join(words) in known.places:
         return "place"

@@ -467,6 +467,19 @@ def test_other_names_of_a_forgotten_person_are_told(memctl: Run, tmp_path: Path)
     )
 
 
+def test_what_a_page_is_called_besides_is_no_other_name_of_a_place(
+    memctl: Run, tmp_path: Path
+) -> None:
+    page = "---\ntitle: Summer Trips\naliases: [Rome, Paris]\n---\nIdeas for July.\n"
+    (tmp_path / "trips.md").write_text(page)
+    memctl("ingest", str(tmp_path / "trips.md"))
+    memctl("ingest", "--text", "Dana Petrov flew to Rome.")
+    memctl("ingest", "--text", "Tom Baker lives in Paris.")
+    for name in ("Paris", "Summer Trips"):
+        dry = memctl("forget", "--entity", name, "--dry-run", "-o", "json").json
+        assert not dry["joined"]
+
+
 @pytest.mark.parametrize(
     ("other", "expected"),
     [

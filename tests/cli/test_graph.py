@@ -71,6 +71,77 @@ def test_what_a_text_says_that_somebody_is_called_is_the_same_person(
     assert not merged(memctl, "Emma Tan", "Big Red")
 
 
+@pytest.mark.parametrize(
+    ("stated", "elsewhere", "two"),
+    [
+        (
+            "---\ntitle: Summer Trips\naliases: [Rome, Paris]\n---\nIdeas for July.\n",
+            "We flew to Rome. Tom Baker lives in Paris.\n",
+            ("Rome", "Paris"),
+        ),
+        (
+            "---\ntitle: Garden Plan\naliases: [Eden, Berlin]\n---\nBeds and paths.\n",
+            "Dana Petrov likes Berlin.\n",
+            ("Dana Petrov", "Berlin"),
+        ),
+        (
+            "Sarah Connor: her real name is Danuta, but everyone calls her Dana.\n",
+            "Dana paid Bob Lee, and Sarah Connor lives in Rome.\n",
+            ("Sarah Connor", "Dana"),
+        ),
+        (
+            "We hired Mary “Paris” Jones, and Mary Jones cooks.\n",
+            "We flew to Paris in May.\n",
+            ("Mary Jones", "Paris"),
+        ),
+        (
+            "Anna Smith, nicknamed Max, is our cook.\n",
+            "Max is the neighbour's boy who broke the window.\n",
+            ("Anna Smith", "Max"),
+        ),
+        (
+            "John Miller, also known as Max Weber, came.\n",
+            "Max Weber wrote a book. Max Weber was born in Erfurt.\n",
+            ("John Miller", "Max Weber"),
+        ),
+        (
+            "Peter Novak, also known as Smudgy, met Smudgy Baker.\n",
+            "On Monday we and Smudgy left Lisbon.\n",
+            ("Peter Novak", "Smudgy"),
+        ),
+    ],
+)
+def test_what_may_be_somebody_else_stays_two_names(
+    memctl: Run, tmp_path: Path, stated: str, elsewhere: str, two: tuple[str, str]
+) -> None:
+    (tmp_path / "stated.md").write_text(stated)
+    (tmp_path / "elsewhere.md").write_text(elsewhere)
+    assert memctl("ingest", "stated.md", "elsewhere.md").code == 0
+    rows = memctl("graph", "show", "-o", "json").json["best_connected"]
+    assert set(two) <= {row["name"] for row in rows}
+
+
+def test_a_first_name_that_somebody_is_called_by_is_theirs_where_that_is_stated(
+    memctl: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "stated.md").write_text("Anna Smith, nicknamed Max, cooks. Then Max left Lisbon.\n")
+    assert memctl("ingest", "stated.md").code == 0
+    (node,) = memctl("graph", "search", "Anna", "Smith").rows
+    assert "Max" in node["aliases"]
+
+
+def test_what_somebody_is_called_leaves_all_who_were_merged_with_them(
+    memctl: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "stated.md").write_text("We hired Emma Tan, also known as Big Red.\n")
+    (tmp_path / "harbour.md").write_text("Big Red left Lisbon. Emma Rosalind Smith stayed.\n")
+    assert memctl("ingest", "stated.md", "harbour.md").code == 0
+    assert memctl("graph", "merge", "Emma Tan", "Emma Rosalind Smith").code == 0
+    assert merged(memctl, "Big Red", "Emma Rosalind Smith")
+    assert memctl("graph", "unmerge", "Big Red", "Emma Rosalind Smith").code == 0
+    assert not merged(memctl, "Big Red", "Emma Tan")
+
+
 # --- looking -------------------------------------------------------------------------------------
 
 

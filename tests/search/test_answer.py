@@ -1512,6 +1512,8 @@ def test_somebody_is_found_by_an_alias_in_front_matter(shelf: Shelf, memory_of: 
         ("Nickname of Tomasz Bereza: Beans\nNickname of Ann Lee: Beans", ()),
         ("Nickname of Tomasz Bereza: Beans", ("Beans Oyelaran",)),
         ("Tomasz Bereza says: everyone calls him on Friday.", ()),
+        ("Tomasz Bereza: I met a guy at the pub, everyone calls him Beans.", ()),
+        ("Tomasz Bereza – his brother drives, too. Everyone calls him Beans.", ()),
     ],
 )
 def test_a_name_that_may_mean_others_is_not_followed(

@@ -163,6 +163,20 @@ def test_a_title_makes_a_person(title: str) -> None:
     assert named(f"The road was raised by {title} Thornby.") == {f"{title} Thornby": "person"}
 
 
+@pytest.mark.parametrize(
+    ("name", "type_"),
+    [
+        ("Bishop Street", "place"),
+        ("Archbishop Road", "place"),
+        ("Bishop Thornby", "person"),
+        ("Captain Hill", "person"),
+        ("Dr Street", "person"),
+    ],
+)
+def test_the_end_of_a_place_decides_before_a_title(name: str, type_: str) -> None:
+    assert named(f"Yesterday we heard about {name}.") == {name: type_}
+
+
 def test_a_word_of_the_language_begins_a_sentence_without_naming_anybody() -> None:
     assert named("Dan komt de bus niet meer.", "nl") == {}
     assert named("Ik sprak met Pieter en Dan.", "nl") == {
