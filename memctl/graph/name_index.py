@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from memctl.graph.derivation import LINKS_TO, OBJECT, PAGE, SUBJECT, VALUE
 from memctl.graph.entity_names import (
-    EXACT_TYPES,
     is_everyday,
     is_given_name,
     is_place,
@@ -46,7 +45,6 @@ NO_DECISIONS = Decisions()
 _INITIALLED = re.compile(r"(?<![\w.])[A-Z]\. ?[A-Z][\w'’-]*\w")
 _WORDS = re.compile(r"[^\W\d_][\w]*")
 _MAX_ALIASES = 30
-_TYPES_OF_PEOPLE = EXACT_TYPES | {"person", "other", PAGE}
 _SHORTEST_OF_ONE = 3
 """Initials are those of many."""
 
@@ -213,8 +211,8 @@ class _KnownNames:
                 self._people.append((f" {key} ", person))
 
     def may_be_a_person(self, key: str) -> bool:
-        """Return whether nothing says that a name is of a place, a thing or an organisation."""
-        return self._types[key] <= _TYPES_OF_PEOPLE and not (is_everyday(key) or is_place(key))
+        """Return whether a name is no place: "Big Red" may sound like a firm, and is stated."""
+        return not ("place" in self._types[key] or is_everyday(key) or is_place(key))
 
     def is_of_one(self, key: str, bearer: Person) -> bool:
         """Return whether nobody else is likely to have a name: no first name, nor in another's."""
