@@ -172,14 +172,28 @@ def _pieces(
 
 
 def _body_pieces(message: EmailMessage, heading: str) -> Iterator[Piece]:
+    for body in _bodies(message):
+        content = _bytes_of(body)
+        if body.get_content_type() == "text/html":
+            yield from _page_pieces(page_text(content))
+        else:
+            yield from reply_pieces(_text_of(body, content).rstrip() + "\n\n", heading)
+
+
+def _bodies(message: EmailMessage) -> list[EmailMessage]:
+    """What a message says: one text, or a page and the text below it, as a mailing list adds."""
     body = message.get_body(preferencelist=("plain", "html"))
     if not isinstance(body, EmailMessage):
-        return
-    content = _bytes_of(body)
-    if body.get_content_type() == "text/html":
-        yield from _page_pieces(page_text(content))
-    else:
-        yield from reply_pieces(_text_of(body, content).rstrip() + "\n\n", heading)
+        return []
+    if message.get_content_type() != "multipart/mixed":
+        return [body]
+    texts: dict[str, EmailMessage] = {}  # the first of each kind; others count as attachments
+    for part in message.iter_parts():
+        kind = part.get_content_type()
+        is_text = kind in ("text/plain", "text/html") and not part.is_attachment()
+        if is_text and isinstance(part, EmailMessage):
+            texts.setdefault(kind, part)
+    return list(texts.values()) if body in texts.values() else [body]
 
 
 def _page_pieces(page: str) -> Iterator[Piece]:

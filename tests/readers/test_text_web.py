@@ -395,6 +395,21 @@ def test_attachments_are_named_and_text_in_them_is_read(tmp_path: Path) -> None:
     assert source.missing == ("text of 1 attachment",)
 
 
+def test_a_page_is_read_above_the_text_that_a_mailing_list_adds(tmp_path: Path) -> None:
+    mail = (
+        "From: Ann <ann@firm.example>\nSubject: Crane\nMIME-Version: 1.0\n"
+        "Content-Type: multipart/mixed; boundary=b\n\n"
+        "--b\nContent-Type: text/html\n\n<p>The crane comes on Monday.</p>\n"
+        "--b\nContent-Type: text/plain\n\n{}\n--b--\n"
+    )
+    listed = mail.format("____________________\nBuilders mailing list\nbuilders@list.example")
+    text = _read(tmp_path, listed.encode(), "listed.eml").text
+    assert text.count("The crane comes on Monday.") == 1
+    assert "Builders mailing list" in text
+    alone = mail.format("Bring the straps.")
+    assert "Bring the straps." in _read(tmp_path, alone.encode(), "alone.eml").text
+
+
 def test_what_is_not_read_of_a_message_is_reported_as_missing(tmp_path: Path) -> None:
     message = _message()
     message.add_attachment("a" * 6_000_000, filename="long.txt")
