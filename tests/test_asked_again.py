@@ -16,6 +16,7 @@ import memctl
 from memctl.forget import Selection
 from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
 from memctl.records import Filters, Hit
+from memctl.search.query import synonyms
 from memctl.search.retrieval import corpus
 from memctl.search.retrieval.candidate_rows import InMemoryRows
 from memctl.store.tables import snapshot
@@ -106,6 +107,21 @@ def test_nothing_is_read_twice_for_questions_about_the_same_state(
     notes.ingest(text=KEY)
     tells(notes)
     assert len(counted) == 2
+
+
+def test_other_names_of_documents_are_read_once_for_the_same_state(
+    notes: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = []
+    original = synonyms.kept_or_made
+    monkeypatch.setattr(
+        synonyms, "kept_or_made", lambda *given: read.append(given) or original(*given)
+    )
+    for number in range(1, 3):
+        notes.ingest(text=f"The boiler is {number} years old.")
+        tells(notes)
+        tells(notes, "Who painted the fence?")
+        assert len(read) == number
 
 
 def test_what_is_counted_of_a_condition_is_counted_each_time(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from difflib import get_close_matches
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from msgspec.structs import replace
@@ -168,6 +169,9 @@ _NAMING_MODULES = tuple(
     f"memctl.{name}" for name in ("graph.page_names", "graph.entity_names", "search.query.synonyms")
 )
 """Whose code decides which titles are names."""
+_OtherTitles = tuple[tuple[str, str, str], ...]
+_TITLES_READ: WeakKeyDictionary[Snapshot, _OtherTitles] = WeakKeyDictionary()
+"""Of snapshots that questions are asked of: reading the file again takes 2 ms of each question."""
 _MOST_NAMES = 8
 """Words of a question that are looked up as names; of a pasted text the first."""
 _MOST_STATEMENTS = 30
@@ -231,10 +235,10 @@ def _titles_with(
     yield from ((title, also) for _, title, also in near)
 
 
-def _read_titles(source: Snapshot) -> tuple[tuple[str, str, str], ...]:
+def _read_titles(source: Snapshot) -> _OtherTitles:
     """Return documents with their titles and other names, which are read once after a commit."""
 
-    def read() -> tuple[tuple[str, str, str], ...]:
+    def read() -> _OtherTitles:
         """Return what front matter says, as far as it is written as names."""
         return tuple(
             (document, title, also)
@@ -243,8 +247,12 @@ def _read_titles(source: Snapshot) -> tuple[tuple[str, str, str], ...]:
             if is_written_as_name(title) and is_written_as_name(also) and not is_common_word(also)
         )
 
-    state = json.dumps([source.state_of("documents"), code_digest(*_NAMING_MODULES)])
-    return kept_or_made(source.derived, "aliases", state, tuple[tuple[str, str, str], ...], read)
+    known = _TITLES_READ.get(source)
+    if known is None:
+        state = json.dumps([source.state_of("documents"), code_digest(*_NAMING_MODULES)])
+        known = kept_or_made(source.derived, "aliases", state, _OtherTitles, read)
+        _TITLES_READ[source] = known
+    return known
 
 
 def _other_names(
