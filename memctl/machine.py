@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from collections.abc import Callable
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 """Numbers of the parameters in glibc's malloc.h."""
@@ -21,9 +22,7 @@ def limit_malloc_caching() -> None:
     blocks of some MB on dozens of threads: after 2,200 small commits 174 MB of unused memory stayed
     with the process, 19 MB with these settings.  Nothing is done where there is no glibc.
     """
-    if sys.platform != "linux":
-        return
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    mallopt = _function_of_glibc("mallopt")
     if mallopt is None:
         return
     mallopt(_ARENA_MAX, 2)
@@ -36,9 +35,14 @@ def return_freed_memory() -> None:
 
     Making the indexes of 100,000 memories left 0.17 GB with the process that nothing used.
     """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    trim = _function_of_glibc("malloc_trim")
     if trim is not None:
         trim(0)
+
+
+def _function_of_glibc(name: str) -> Callable[..., int] | None:
+    """The function of this name; None where there is no glibc."""
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
 
 
 def processor_count() -> int:
