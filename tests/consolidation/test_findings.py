@@ -500,14 +500,16 @@ def test_what_happens_on_three_days_is_told_with_what_is_the_same(
 
 
 @pytest.mark.parametrize(
-    "last",
+    ("last", "happened"),
     [
-        "Will wrote that the dimmer rack tripped again, fog machine on.",
-        "The can of fog fluid by the fog machine fell and the dimmer rack tripped again.",
+        ("Will wrote that the dimmer rack tripped again, fog machine on.", True),
+        ("The can of fog fluid by the fog machine fell and the dimmer rack tripped again.", True),
+        ("Without the fog machine we can try the dimmer rack again.", False),
+        ("With the fog machine on, the dimmer rack will trip again.", False),
     ],
 )
-def test_a_name_or_a_noun_like_an_auxiliary_does_not_hide_what_happened_again(
-    insights_of: Callable[..., dict[str, str]], note: Note, last: str
+def test_what_may_happen_again_has_not_happened_unless_a_name_or_noun_says_may(
+    insights_of: Callable[..., dict[str, str]], note: Note, last: str, *, happened: bool
 ) -> None:
     texts = (
         ("The dimmer rack tripped when the fog machine came on.", "2024-01-15"),
@@ -515,26 +517,7 @@ def test_a_name_or_a_noun_like_an_auxiliary_does_not_hide_what_happened_again(
         (last, "2024-05-18"),
     )
     found = insights_of(*(fact(note, said, day, f"{day}.md") for said, day in texts))
-    assert "recurring" in found
-
-
-@pytest.mark.parametrize(
-    "last",
-    [
-        "Without the fog machine we can try the dimmer rack again.",
-        "With the fog machine on, the dimmer rack will trip again.",
-    ],
-)
-def test_what_may_happen_again_has_not_happened(
-    insights_of: Callable[..., dict[str, str]], note: Note, last: str
-) -> None:
-    texts = (
-        ("The dimmer rack tripped when the fog machine came on.", "2024-01-15"),
-        ("The dimmer rack tripped in scene three, fog machine running.", "2024-03-09"),
-        (last, "2024-05-18"),
-    )
-    found = insights_of(*(fact(note, said, day, f"{day}.md") for said, day in texts))
-    assert "recurring" not in found
+    assert ("recurring" in found) is happened
 
 
 def test_what_was_promised_and_is_still_missing_is_overdue_until_it_comes(
