@@ -187,11 +187,19 @@ def test_repeated_reads_come_from_memory_and_are_the_same(
     looked_up.clear()
     assert found() == first
     assert not looked_up
+    monkeypatch.setattr(corpus, "MAX_IN_MEMORY", 0)
+    monkeypatch.setattr(corpus, "MAX_BYTES_IN_MEMORY", 0)
     monkeypatch.setattr(snapshot, "MAX_CACHED_ROWS", 0)
+    monkeypatch.setattr(snapshot, "MAX_CACHED_BYTES", 6_000)
     notes.ingest(text=KEY)
     notes.documents.delete(notes.documents.list()["id"].to_pylist()[0])
     assert found() == first
-    assert looked_up
+    assert {"level", "search_text"} <= {name for _, _, _, names in looked_up for name in names}
+    looked_up.clear()
+    assert found() == first
+    looked_up_now = {name for _, _, _, names in looked_up for name in names}
+    assert "search_text" in looked_up_now  # there is no room for it
+    assert "level" not in looked_up_now
 
 
 def test_a_large_state_is_searched_in_memory_once_it_is_asked_often(

@@ -320,8 +320,7 @@ class Snapshot:
         if limit < 1 or not query.any():
             return self._empty_table(names, DISTANCE)
         with self._translate_errors("memories", where):
-            rows = self.dataset("memories").count_rows()
-            thorough = probes(rows, filtered=where is not None, refined=refined)
+            thorough = probes(self._count, filtered=where is not None, refined=refined)
             # Made without `pa.array`, which imports all masked arrays of numpy, as lance does.
             buffers = [None, pa.py_buffer(query)]
             sought = pa.FloatArray.from_buffers(pa.float32(), len(query), buffers)
@@ -337,15 +336,13 @@ class Snapshot:
         require_all: bool = False,
     ) -> list[int]:
         """Return the numbers of what :meth:`keyword` finds."""
-        by = self._numbered_by
-        return self._numbers(self.keyword(terms, where, limit, (by,), require_all)[by])
+        return self._numbers(self.keyword(terms, where, limit, (self._numbered_by,), require_all))
 
     def nearest_rows(
         self, vector: NDArray[np.floating[Any]], where: Expr | None = None, limit: int = 100
     ) -> list[int]:
         """Return the numbers of what :meth:`nearest` finds."""
-        by = self._numbered_by
-        return self._numbers(self.nearest(vector, where, limit, (by,))[by])
+        return self._numbers(self.nearest(vector, where, limit, (self._numbered_by,)))
 
     def rows_with_ids(self, ids: Sequence[str], where: Expr | None = None) -> list[int]:
         """Return the numbers of the memories with these ids, in ascending order."""
@@ -365,14 +362,19 @@ class Snapshot:
 
     # --- inside ---
 
+    @cached_property
+    def _count(self) -> int:
+        """How many memories there are; counting a million takes 2 ms."""
+        return self.count("memories")
+
     @property
     def _numbered_by(self) -> str:
         """The column that tells the numbers of rows."""
         return ROW
 
-    def _numbers(self, column: pa.ChunkedArray) -> list[int]:
-        """Return the numbers that such a column tells."""
-        numbers: list[int] = column.to_pylist()
+    def _numbers(self, found: pa.Table) -> list[int]:
+        """Return the numbers of rows that were read with such a column."""
+        numbers: list[int] = found[ROW].to_pylist()
         return numbers
 
     def _scanner(
@@ -503,17 +505,20 @@ def _sort_rows(table: pa.Table, measure: str, way: str) -> pa.Table:
     return table.sort_by(keys)
 
 
+MAX_CACHED_BYTES = 200_000_000
+"""Of the columns of memories that are kept: all of 250,000 memories, with texts and vectors of 256
+numbers, and all but those two of 1,300,000."""
 MAX_CACHED_ROWS = 150_000
-"""Memories whose columns may be kept: with texts and vectors of 256 numbers 1 kB each."""
+"""Memories of which what is found by an id or a place is kept, and documents with metadata."""
 MAX_METADATA_BYTES = 16 << 20
 """Metadata of documents are not kept if they are more than that: 80 bytes of each of 200,000."""
-A_LOOKUP, A_ROW = 1_000, 60
+A_LOOKUP, A_ROW = 3_000, 75
 """What looking rows up costs, and each of them, next to a row when all are read one after another:
 of 100,000 memories lance 13 finds 200 in 17 ms, and reads all in 120."""
 A_DOCUMENT_LOOKUP = 25_000
 """What looking documents up by their ids costs, in the same measure: of 100,000 documents, 10 take
 4 ms, and those that have metadata 3 where none has, 20 where all have."""
-_ONE_QUESTION = 40_000
+_ONE_QUESTION = 60_000
 """What the rows of one question cost at most: reading all pays once single rows have cost as much,
 and more than that."""
 
@@ -558,6 +563,7 @@ class CachedSnapshot(Snapshot):
     def __init__(self, of: Snapshot) -> None:
         super().__init__(of._datasets, of.versions, of.dimension, of._require_in_place, of.derived)
         self._paid: Counter[str] = Counter()
+        self._row_bytes: dict[str, float] = {}
         self._cached_columns: dict[str, pa.ChunkedArray] = {}
         self._metadata: Mapping[str, str] | None = None
         self._is_metadata_too_big = False
@@ -566,14 +572,16 @@ class CachedSnapshot(Snapshot):
 
     def rows(self, table: TableName, numbers: Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Return the rows of these numbers in their order, as far as possible from memory."""
-        if table != "memories" or not self._is_small:
+        if table != "memories":
             return super().rows(table, numbers, columns)
-        self._hold([name for name in columns if self._is_worth_caching(name)])
+        self._hold(columns)
         missing = [name for name in columns if name not in self._cached_columns]
         found: dict[str, pa.ChunkedArray] = {}
         if missing:
-            self._paid.update(dict.fromkeys(missing, A_LOOKUP + A_ROW * len(numbers)))
             found |= zip(missing, super().rows(table, numbers, missing).columns, strict=True)
+            self._paid.update(dict.fromkeys(missing, A_LOOKUP + A_ROW * len(numbers)))
+            sizes = {name: found[name].nbytes / max(1, len(numbers)) for name in missing}
+            self._row_bytes |= sizes
         places = pa.array(numbers, pa.int64())
         found |= {
             name: self._cached_columns[name].take(places)
@@ -623,18 +631,21 @@ class CachedSnapshot(Snapshot):
             found |= _by_id(batch)
         return found
 
-    def _is_worth_caching(self, column: str) -> bool:
-        is_paid = self._paid[column] > max(self._count, _ONE_QUESTION)
-        return column not in self._cached_columns and is_paid
-
     def _hold(self, columns: Sequence[str]) -> None:
-        if columns:
-            read = self.scan("memories", None, columns).combine_chunks()
-            self._cached_columns |= zip(columns, read.columns, strict=True)
-
-    @cached_property
-    def _count(self) -> int:
-        return self.count("memories")
+        """Read those columns whole that have cost as much by now, small ones first."""
+        paid = [
+            name
+            for name in columns
+            if name not in self._cached_columns
+            and self._paid[name] > max(self._count, _ONE_QUESTION)
+        ]
+        room = MAX_CACHED_BYTES - sum(each.nbytes for each in self._cached_columns.values())
+        for name in sorted(paid, key=self._row_bytes.__getitem__):
+            room -= int(self._row_bytes[name] * self._count)
+            if room < 0:
+                break
+            read = self.scan("memories", None, (name,)).combine_chunks()
+            self._cached_columns[name] = read[name]
 
     @property
     def _is_small(self) -> bool:
@@ -650,7 +661,7 @@ class CachedSnapshot(Snapshot):
         if VECTOR not in self._cached_columns:
             return super().nearest_rows(vector, where, limit)
         by, several = self._numbered_by, limit * REFINEMENT
-        fairly_near = self._numbers(self.nearest(vector, where, several, (by,), refined=False)[by])
+        fairly_near = self._numbers(self.nearest(vector, where, several, (by,), refined=False))
         if len(fairly_near) <= limit:
             return fairly_near
         found = (
@@ -664,7 +675,7 @@ class CachedSnapshot(Snapshot):
 
     def rows_with_ids(self, ids: Sequence[str], where: Expr | None = None) -> list[int]:
         """Return the numbers of the memories with these ids, if possible from memory."""
-        if where is not None or "id" not in self._cached_columns:
+        if where is not None or not self._is_small or "id" not in self._cached_columns:
             return super().rows_with_ids(ids, where)
         return sorted(self._rows_by_id[id] for id in {*ids} if id in self._rows_by_id)
 
@@ -676,7 +687,8 @@ class CachedSnapshot(Snapshot):
         self, places: Collection[tuple[str, int]], where: Expr | None = None
     ) -> list[int]:
         """Return the numbers of turns, given as session and number, if possible from memory."""
-        if where is not None or not self._cached_columns.keys() >= {"session_id", "turn"}:
+        is_cached = self._is_small and self._cached_columns.keys() >= {"session_id", "turn"}
+        if where is not None or not is_cached:
             return super().rows_of_turns(places, where)
         sessions, turns = self._cached_columns["session_id"], self._cached_columns["turn"]
         is_in_session = pc.is_in(sessions, value_set=pa.array({place[0] for place in places}))
@@ -689,13 +701,13 @@ class CachedSnapshot(Snapshot):
     @property
     def _numbered_by(self) -> str:
         # With lance 13 a search that gives the numbers themselves takes half as long again.
-        return ROW_ID if self._is_small else ROW
+        return ROW_ID if self._is_small or self._cached_columns else ROW
 
-    def _numbers(self, column: pa.ChunkedArray) -> list[int]:
-        if not self._is_small:
-            return super()._numbers(column)
+    def _numbers(self, found: pa.Table) -> list[int]:
+        if ROW_ID not in found.column_names:
+            return super()._numbers(found)
         ids, numbers = self._row_ids
-        places = np.searchsorted(ids, np.asarray(column, dtype=np.uint64))
+        places = np.searchsorted(ids, np.asarray(found[ROW_ID], dtype=np.uint64))
         result: list[int] = numbers[places].tolist()
         return result
 
