@@ -352,7 +352,7 @@ def _spread_over_documents(hits: Sequence[Hit], cited: Container[str]) -> list[H
     later: list[Hit] = []
     passages: Counter[tuple[str, str]] = Counter()
     for hit in hits:
-        is_further = hit.type == "passage" and passages[hit.document] >= _PASSAGES_OF_DOCUMENT
+        is_further = passages[hit.document] >= _PASSAGES_OF_DOCUMENT
         if is_further and len(first) < _FIRST_HITS and hit.memory_id not in cited:
             later.append(hit)
         else:
