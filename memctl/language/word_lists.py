@@ -99,6 +99,8 @@ class Language(Struct, frozen=True):
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Words for ``birthday``, ``phone``, ``number`` and ``address``, which readers of contacts
     write in English."""
+    short_forms: tuple[tuple[str, ...], ...] = ()
+    """What people write in notes for a word, after the word: ``password``, ``pw``."""
     stating_outright: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The same of words inside a statement: ``we have decided``."""
     opposites: tuple[tuple[str, str], ...] = ()
@@ -174,6 +176,16 @@ def english_labels(language: str) -> Mapping[str, tuple[str, ...]]:
         for word in words:
             found.setdefault(word, []).append(label)
     return {word: tuple(labels) for word, labels in found.items()}
+
+
+@cache
+def short_forms(language: str) -> Mapping[str, tuple[str, ...]]:
+    """Return what is written for a word in short, and the word for each of its short forms."""
+    found: dict[str, tuple[str, ...]] = {}
+    for group in load_language(language).short_forms:
+        for word in group:
+            found[word] = (*found.get(word, ()), *(each for each in group if each != word))
+    return found
 
 
 def with_english_labels(question: str, language: str) -> str:

@@ -58,6 +58,12 @@ def test_csv_has_a_header_and_quotes_what_needs_it(two: Run) -> None:
     assert json.loads(rows[1]["tags"]) == ["home", "keys"]
 
 
+def test_rows_of_hits_say_where_the_answer_is(two: Run) -> None:
+    asked = ("query", "what is the door code?", "-o", "csv")
+    assert "-o json has the answer too" in two(*asked).err
+    assert not two(*asked, "--no-answer").err
+
+
 def test_arrow_is_the_stream_format(two: Run) -> None:
     table = pa.ipc.open_stream(two("memory", "list", "-o", "arrow").raw).read_all()
     assert table["text"].to_pylist() == ["tea, not coffee", "the door code is 4711"]

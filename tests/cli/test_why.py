@@ -131,6 +131,7 @@ def test_nothing_known_is_exit_code_4_and_no_knowledge_base_10(memctl: Run, note
     nothing = memctl("why", "report.pdf")
     assert (nothing.code, "nothing is known of 'report.pdf'" in nothing.err) == (4, True)
     assert "hint: memctl document list" in nothing.err
+    assert "memctl insight show i_83fe9659" in memctl("why", "i_83fe9659").err
     assert memctl("why", "plan.md", "-k", "nowhere").code == 10
     assert memctl("why", "").code == 2
 

@@ -138,12 +138,12 @@ def test_the_first_five_hits_have_two_passages_of_a_document_and_what_is_cited(
 ) -> None:
     hit = roastery.search("Who supplies the green coffee?").hits[0]
     long = [replace(hit, document_id="d_long", memory_id=f"m_long{n}") for n in range(5)]
-    chat = [replace(hit, document_id="d_chat", memory_id=f"m_chat{n}", type="turn") for n in "ab"]
+    chat = [replace(hit, document_id="d_chat", memory_id=f"m_chat{n}", type="turn") for n in "abc"]
     other = replace(hit, document_id="d_other", memory_id="m_other")
     shown = [item.memory_id for item in rank_hits([*long, *chat, other], [], cited=["m_long4"])]
     assert shown == [
         *("m_long4", "m_long0", "m_chata", "m_chatb", "m_other"),
-        *("m_long1", "m_long2", "m_long3"),
+        *("m_long1", "m_long2", "m_long3", "m_chatc"),
     ]
     assert [item.memory_id for item in rank_hits(long, [])] == [item.memory_id for item in long]
 
@@ -1237,6 +1237,10 @@ def test_where_it_is_is_not_told_without_a_place(question: str, sentence: str, l
         ("Anybody who has got the code 7714 may come in", False),
         ('"Any news from Ann will be in the letter."', False),
         ("did you get the key..", True),
+        ("which colour", True),
+        ("Ann: how much", True),
+        ("what it costs: 40", False),
+        ("When he came it rained again", False),
     ],
 )
 def test_a_question_is_known_without_its_mark(sentence: str, expected: bool) -> None:

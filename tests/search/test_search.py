@@ -260,6 +260,15 @@ def test_umlauts_and_labels_of_contacts_are_found_however_they_are_written(
     assert found(shelf.searcher().search(question, mode="keyword")) == ([id] if id else [])
 
 
+def test_a_word_is_found_by_what_is_written_for_it_in_short(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    texts = {"pw": "wifi pw shed: heron", "appointment": "The appointment is on Friday."}
+    shelf.put([memory_of(id, text) for id, text in texts.items()])
+    for question, id in (("Which password?", "pw"), ("When is the appt?", "appointment")):
+        assert found(shelf.searcher().search(question, mode="keyword")) == [id]
+
+
 def test_a_label_that_is_asked_for_in_another_language_is_the_answer(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:

@@ -217,6 +217,12 @@ _INVERTED = lazy_regex(
     r"(?:know|got|seen|have|has|had)|any (?:idea|news))\b",
     re.IGNORECASE,
 )
+_BARE_QUESTION = lazy_regex(
+    r"(?:what|which|who|whose|whom|where|when|why|how|welche[rs]?|wer|wann|wieso|warum|wieviel"
+    r"|combien|pourquoi|quand|cuándo|cuánto|dónde|quién)(?: [^\W\d_]+){0,3}\W*",
+    re.IGNORECASE,
+)
+"""A question of few words, as people type it in chats: "what colour"."""
 _CLOSING = "\"'”’)*_"
 
 
@@ -235,6 +241,9 @@ def asks_something(sentence: str) -> bool:
         return True
     bare = sentence.rstrip(_CLOSING)
     is_stopped = bare.endswith((".", "!")) and not bare.endswith("..")
+    label = TURN_LABEL.match(bare)
+    if _BARE_QUESTION.fullmatch(bare, label.end() if label else 0):
+        return True
     has_value = _DIGIT.search(sentence) is not None or bool(stated_values(sentence))
     return _INVERTED.match(sentence) is not None and not (is_stopped or has_value)
 

@@ -19,7 +19,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memctl.language.term_analysis import WORD_PUNCTUATION, plain_form, terms
-from memctl.language.word_lists import english_labels, load_language, stop_words
+from memctl.language.word_lists import english_labels, load_language, short_forms, stop_words
 from memctl.search.query.question import (
     Question,
     Slot,
@@ -394,12 +394,16 @@ _SHORTEST_SPELLED = 5
 
 
 def find_spellings(analysis: Analysis) -> Analysis:
-    """Find "Müller" by "Mueller" and the other way round, and "Birthday" by "Geburtstag"."""
+    """Find "Müller" by "Mueller", "Birthday" by "Geburtstag" and "pw" by "password".
+
+    Umlauts and what is written in short are found the other way round, too.
+    """
     question, known = analysis.question, analysis.statistics.frequencies
-    labels = english_labels(_language_of(analysis))
+    language = _language_of(analysis)
+    labels, short = english_labels(language), short_forms(language)
     slots = tuple(
         tuple(
-            (*slot, *_other_spellings(word, slot, analysis.languages, known, labels))
+            (*slot, *_other_spellings(word, slot, analysis.languages, known, labels, short))
             for slot in own
         )
         for word, own in zip(question.words, question.word_slots, strict=True)
@@ -412,11 +416,11 @@ def _other_spellings(
     slot: Slot,
     languages: Sequence[str],
     known: Mapping[str, int],
-    labels: Mapping[str, tuple[str, ...]],
+    *others: Mapping[str, tuple[str, ...]],
 ) -> tuple[str, ...]:
     """Return the terms of memories that write the same word in another way."""
     plain = word.strip(WORD_PUNCTUATION).lower()
-    written = list(labels.get(plain, ()))
+    written = [form for each in others for form in each.get(plain, ())]
     respelled = plain
     if not any(map(known.get, slot)) and not plain.isascii():
         respelled = plain.translate(_UMLAUTS)

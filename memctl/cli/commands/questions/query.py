@@ -517,6 +517,8 @@ def _write_result(
 
     if resolve_format(output) in ("csv", "arrow"):
         emit(result.hits, _HITS, output, Hit)
+        if result.answer is not None and result.answer.citations:
+            context.suggest("csv and arrow have the hits alone; -o json has the answer too")
     else:
         emit_one(result, output, lambda: show_result(context.console, result, explain=explain))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -44,6 +45,8 @@ _OUTCOMES = {
     "waiting": "waits in its inbox",
     "processing": "is being read",
 }
+_ID = re.compile(r"([mid])_[0-9a-f]{8,}(?:\.\d+)?")
+_KINDS = {"m": "memory", "i": "insight", "d": "document"}
 _UNCHANGED = "unchanged"
 """Of a file that is known already by itself, rather than by a copy of it."""
 
@@ -112,7 +115,9 @@ def _unknown_file_error(file: str, bases: KnowledgeBases) -> NothingFound:
 
     like = dict.fromkeys(name for base in bases for name in base.documents.similar_file_names(file))
     path, name = expand_path(file), display_path(printable(file))
-    if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where a name is too long
+    if kind := _ID.fullmatch(file):
+        hint = f"that is an id: memctl {_KINDS[kind[1]]} show {file}"
+    elif os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where a name is too long
         hint = "that is a folder; name a file in it"
     elif os.path.isfile(path):  # noqa: PTH113 - as above
         hint = f"nothing has taken it in: memctl ingest {shlex.quote(name)}"
