@@ -368,18 +368,51 @@ _ASKS_FOR_OLDEST = lazy_regex(
     r"|inizialmente|all['’]inizio|aanvankelijk)\b",
     re.IGNORECASE,
 )
-_ASKS_FOR_EARLIER = lazy_regex(
-    rf"{_ASKS_FOR_OLDEST.pattern}|\b(?:previous(?:ly)?|former(?:ly)?|used to|before that"
+_OF_EARLIER = (
+    r"\b(?:previous(?:ly)?|former(?:ly)?|used to|before that"
     r"|vorher\w*|bisher\w*|früher\w*|auparavant|précédent\w*"
-    r"|antes|anterior\w*|prima|precedente)\b",
+    r"|antes|anterior\w*|prima|precedente)\b"
+)
+_BEFORE_A_CHANGE = (
+    r"(?<=\bbefore )(?:(?:the|its|our|my|that|this) (?:\w+ )?"
+    r"(?:increase|rise|raise|hike|reduction|change|changeover|handover|takeover)|"
+    r"(?:it|they|this|that) (?:was |were )?(?:changed|rose|increased|raised|went (?:up|down)))\b"
+)
+_OLD_VALUE = (
+    r"\bold (?=(?:e-?mail |phone |postal |street )?(?:address|prices?|rates?|rent|fees?|number"
+    r"|password|code|pin|deadline|date|day|hours|name|supplier|provider|insurer|landlord|tenant"
+    r"|owner|manager|contact|doctor|dentist|limit|tariff|salary|wages?)\b)"
+)
+_ASKS_FOR_EARLIER = lazy_regex(
+    rf"{_ASKS_FOR_OLDEST.pattern}|{_OF_EARLIER}"
+    rf"|\b(?:was|were|did|had)\b.*(?:{_OLD_VALUE}|{_BEFORE_A_CHANGE})",
     re.IGNORECASE,
 )
 """In a question for how something was before it changed."""
+_LOOKING_BACK = lazy_regex(
+    rf"{_OF_EARLIER}|\bbefore {_BEFORE_A_CHANGE}|{_OLD_VALUE}", re.IGNORECASE
+)
 _ASKS_WHO_BEFORE = lazy_regex(
-    r"\bwho (?:was|were|had|did)\b[^?]*\bbefore"
-    r"(?: (?P<title>(?:dr|mrs?|ms|miss|prof)\.? )?(?P<name>[^\W\d_][\w'’-]*)|\W*$)",
+    r"\b(?:who|(?:what|which) (?:company|firm|supplier|provider|insurer|bank)) "
+    r"(?:was|were|had|did)\b[^?]*\b(?P<before>before"
+    r" (?P<title>(?:dr|mrs?|ms|miss|prof)\.? )?(?P<name>[^\W\d_][\w'’-]*)"
+    r"(?: (?-i:[A-ZÀ-Þ])[\w'’-]*)*(?: (?:took over|took on|came|started|joined))?)",
     re.IGNORECASE,
 )
+_ASKS_WHAT_BEFORE = lazy_regex(
+    r"\b(?:who|what|which|where|how (?:much|many))\b[^?]* ?\b(?:was|were|had|did)\b[^?]*"
+    r"(?<!\bday )(?<!night )(?<!week )(?<!month )(?<!year )(?<!evening )(?<!time )(?<!from )"
+    r"\b(?P<before>before)\W*$",
+    re.IGNORECASE,
+)
+_STATES_EARLIER = lazy_regex(
+    rf"{_OF_EARLIER}|\b(?:until|till|before|earlier|originally|initially|old|ex|was|were|had"
+    r"|went from|no longer|once|replac\w+|succeed\w*|instead of|rather than|took over|takes over"
+    r"|(?:up|down) from|bis|war|waren|hatte|statt|avant|était|jusqu['’]\w*|era|fino|hasta|tot)\b"
+    r"|\bfrom\b.*\bto\b|->|→",
+    re.IGNORECASE,
+)
+"""What says how something was, besides a verb of its own in the past tense."""
 _OBJECT_PRONOUNS = frozenset({"him", "her", "them"})
 
 
@@ -393,20 +426,50 @@ def asks_for_earlier(question: str) -> bool:
 
     "Who was it before?" and "before Ida?" do, "before the party?" asks for an event.
     """
-    if _ASKS_FOR_EARLIER.search(question) is not None:
-        return True
+    asks = _ASKS_FOR_EARLIER.search(question) or _ASKS_WHAT_BEFORE.search(question)
+    return asks is not None or _before_whom(question) is not None
+
+
+def looking_back(question: str) -> list[Span]:
+    """Return what in a question only says that it asks how something was before it changed.
+
+    Without it, the question asks for the same of today.
+    """
+    if not asks_for_earlier(question):
+        return []
+    found = [match.span() for match in _LOOKING_BACK.finditer(question)]
+    asked = _before_whom(question) or _ASKS_WHAT_BEFORE.search(question)
+    return found or ([asked.span("before")] if asked else [])
+
+
+def named_successor(question: str) -> str:
+    """Return before whom somebody was what is asked about; "" where nobody is named."""
+    asked = _before_whom(question)
+    return "" if asked is None or asked["name"].lower() in _OBJECT_PRONOUNS else asked["name"]
+
+
+def states_earlier(sentence: str) -> bool:
+    """Return whether a sentence says how something was, and not only how it is."""
+    return _STATES_EARLIER.search(sentence) is not None
+
+
+def _before_whom(question: str) -> re.Match[str] | None:
+    """Return what matches a question for who it was before somebody."""
     asked = _ASKS_WHO_BEFORE.search(question)
-    return asked is not None and (not asked["name"] or _is_who(question, asked))
+    return asked if asked and _is_who(question, asked) else None
 
 
 def _is_who(question: str, asked: re.Match[str]) -> bool:
     """Return whether what stands after ``before`` is somebody."""
-    name = asked["name"]
+    name, rest = asked["name"], question[asked.end() :].strip(" ?!.")
     if name.lower() in _OBJECT_PRONOUNS:
-        return not question[asked.end() :].strip(" ?!.")
+        return not rest
     known = known_names()
     is_small_name = name.capitalize() in known.given - known.given_also_words
-    return bool(asked["title"]) or name in known.given or is_small_name
+    if asked["title"] or name in known.given or is_small_name:
+        return True
+    is_time = is_time_word(name) or _TIME_HEADING.search(name) is not None
+    return name[0].isupper() and not (rest or is_time)
 
 
 _ASKS_WHY = lazy_regex(
@@ -737,7 +800,8 @@ _TIME_OF_DAY = (
 """An hour is not followed by what is counted: "at two stalls", "at one end"."""
 _TIME_WORD = lazy_regex(
     rf"\d|\b(?:{_NAMED_TIME}|{_TIME_OF_DAY}"
-    rf"|{_words(_ENGLISH.units.values(), _ENGLISH.days.values(), _ENGLISH.bounds.values())}"
+    rf"|{_words(_ENGLISH.units.values(), _ENGLISH.days.values())}"
+    rf"|{_words(_ENGLISH.bounds.values(), but=('by', 'up to'))}"
     rf"|{any_of(_ENGLISH.ago)}"
     r"|once|when(?:ever)?|while|during|daily|weekly|monthly|yearly|annual\w*|midweek|fortnights?"
     r"|decades?|century|centuries|\w*times?|birthday|aged?|childhood|war|reign|term|semester"

@@ -48,6 +48,7 @@ from memctl.search.answering.evidence_parts import (
     lacks_measure,
     lacks_place,
     lacks_time,
+    looking_back,
     older_versions,
     only_denies,
     only_supposes,
@@ -194,6 +195,7 @@ def _has_ended(hit: Hit, start: int, end: int) -> bool:
 
 def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     """Return the sentences of the best hits, best first; ties in the order of the hits."""
+    asked, outcome = outcome.asked.text, as_of_today(outcome)
     drafts = candidate_sentences(outcome)[:_MAX_JUDGED]
     if not drafts:
         return []
@@ -212,17 +214,17 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     candidate_terms = frozenset[str]().union(*(draft.near_terms for draft in drafts))
     misses_name = any(candidate_terms.isdisjoint(name) for name in outcome.question.names)
     of_another_option = _are_below_other_options(question, drafts)
-    older = frozenset() if asks_for_earlier(question) else older_versions(outcome.hits)
-    as_asked = load_task_encoder().score_answers(
-        outcome.asked.text,
-        [
-            (without_link_marks(draft.before), without_link_marks(draft.part.text_with_path))
-            for draft in drafts
-        ],
-    )
+    older = frozenset() if asks_for_earlier(asked) else older_versions(outcome.hits)
+    texts = [
+        (without_link_marks(draft.before), without_link_marks(draft.part.text_with_path))
+        for draft in drafts
+    ]
+    ways_to_ask = [
+        load_task_encoder().score_answers(each, texts) for each in dict.fromkeys((asked, question))
+    ]
     in_english = _label_odds(question, drafts, outcome.languages)
     by_name = _other_name_odds(outcome.question, drafts)
-    odds = [max(each) for each in zip(map(float, as_asked), in_english, by_name, strict=True)]
+    odds = [float(max(each)) for each in zip(*ways_to_ask, in_english, by_name, strict=True)]
     found = [
         EvidenceSentence(
             draft.hit,
@@ -261,6 +263,27 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
         for draft, odd, is_of_another_option in zip(drafts, odds, of_another_option, strict=True)
     ]
     return sorted(found, key=lambda item: (-item.score, item.hit.rank, item.start))
+
+
+def as_of_today(outcome: SearchOutcome) -> SearchOutcome:
+    """Return what was found for a question, asked without the words that look back.
+
+    A sentence that tells how something was rarely says that it is so no longer: "Who was our tutor
+    before Ines?" is answered by who was the tutor.
+    """
+    asked = outcome.asked
+    spans = looking_back(asked.text)
+    if not spans:
+        return outcome
+    gone = {place for span in spans for place in asked.words_between(*span)}
+    slots = tuple(() if at in gone else each for at, each in enumerate(asked.word_slots))
+    text = asked.text
+    for start, end in reversed(spans):
+        text = f"{text[:start].rstrip()} {text[end:].lstrip()}"
+    text = re.sub(r"\s+(?=[?!.]|$)", "", text)
+    if not any(slots):
+        return outcome
+    return replace(outcome, asked=replace(asked, text=text, word_slots=slots))
 
 
 def _label_odds(

@@ -39,10 +39,12 @@ from memctl.search.answering.evidence_parts import (
     is_table_row,
     is_time_word,
     lacks_count,
+    named_successor,
     only_supposes,
     speaker_of_himself,
     speech_start,
     stated_values,
+    states_earlier,
     turn_speech_start,
     words_of_turn_start,
 )
@@ -165,8 +167,10 @@ def extract_answer(
         ]
     is_list = _LIST_QUESTION.search(outcome.asked.text) is not None
     is_open = is_list or _MULTI_PART_QUESTION.search(outcome.asked.text) is not None
+    looks_back = asks_for_earlier(outcome.asked.text)
+    earlier = _earlier_and_later(outcome, sentences) if looks_back else []
     likely = _likely_sentences(sentences, _MIN_STEP_SHARE if is_open else MIN_SCORE_SHARE)
-    given = _drop_duplicates(likely)[:MAX_SENTENCES]
+    given = earlier or _drop_duplicates(likely)[:MAX_SENTENCES]
     confidence = round(answer_confidence(sentences, given), 3) if sentences else 0.0
     if not sentences or (confidence < MIN_CLOSE and not outcome.relevance.is_relevant):
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
@@ -175,9 +179,12 @@ def extract_answer(
             known, _render_sentences(known, ""), max(confidence, MIN_CONFIDENCE), unsure=False
         )
     unsure = confidence < _min_confidence(outcome.asked.text, sentences[0])
+    unsure = unsure or (looks_back and not earlier and not _tells_earlier(outcome, sentences[0]))
     likely = _likely_sentences(sentences, _MIN_STEP_SHARE) if unsure else likely
     likely = _without_other_holders(outcome, likely)
-    states = [] if is_list else _current_and_former(outcome, likely, sentences, unsure=unsure)
+    states = earlier
+    if not (is_list or states):
+        states = _current_and_former(outcome, likely, sentences, unsure=unsure)
     ordered = states
     if not states:
         most = _MAX_LIST_SENTENCES if is_list else MAX_SENTENCES
@@ -189,7 +196,10 @@ def extract_answer(
     ordered = [_with_speaker(_without_lead(item), outcome) for item in ordered]
     if is_list and not states and (whole := _with_items(ordered[0])) is not ordered[0]:
         ordered = [whole]
-    text = _render_states(ordered) if states else _render_sentences(ordered, outcome.asked.text)
+    if earlier and not asks_for_oldest(outcome.asked.text):
+        text = _render_earlier(ordered)
+    else:
+        text = _render_states(ordered) if states else _render_sentences(ordered, outcome.asked.text)
     text = _with_asked_names(text, outcome.asked)
     return _answer(ordered, text, confidence, unsure=unsure)
 
@@ -285,6 +295,8 @@ def _subject(outcome: SearchOutcome) -> frozenset[str]:
     """Return the terms of the name that a question like "who is Ada?" asks about; else none."""
     asked = _SUBJECT_QUESTION.fullmatch(outcome.asked.text.strip())
     words = asked["subject"].split() if asked else []
+    if asks_for_earlier(outcome.asked.text):
+        return frozenset()
     if asked is None or len(words) > _MAX_SUBJECT_WORDS or not any(w[0].isupper() for w in words):
         return frozenset()
     return frozenset(query_terms(asked["subject"], outcome.languages))
@@ -444,8 +456,49 @@ def _current_and_former(
     ]
     if not others:
         return []
+    if looks_back and not wants_oldest:
+        return _before_the_last(question, (best, *others))
     order = sorted((best, *others), key=lambda item: item.hit.created_at, reverse=not wants_oldest)
     return [order[0], order[1] if order[0] is best else best]
+
+
+def _before_the_last(
+    question: str, states: Iterable[EvidenceSentence]
+) -> list[EvidenceSentence]:
+    """Return the state before the newest, or before the one that a question names, and that one."""
+    order = sorted(states, key=lambda item: item.hit.created_at)
+    name = named_successor(question).casefold()
+    places = [at for at, item in enumerate(order) if name and name in item.text.casefold()]
+    at = places[0] if places else len(order) - 1
+    if at == 0 or (name and not places) or _day(order[at - 1]) == _day(order[at]):
+        return []
+    return [order[at - 1], order[at]]
+
+
+def _earlier_and_later(
+    outcome: SearchOutcome, sentences: Sequence[EvidenceSentence]
+) -> list[EvidenceSentence]:
+    """Return the sentences with the state that a question looks back to, and the one after it.
+
+    That is the oldest where the question asks for it, the one before whom the question names, or
+    the one before the newest; none where only one state is known.
+    """
+    if not sentences:
+        return []
+    return _current_and_former(outcome, sentences[:1], sentences, unsure=False)
+
+
+def _tells_earlier(outcome: SearchOutcome, item: EvidenceSentence) -> bool:
+    """Return whether a sentence tells how something was before it changed.
+
+    That somebody followed Ruth does not tell who it was before Ruth.
+    """
+    name = named_successor(outcome.asked.text)
+    if name and re.search(rf"\bfrom (?:\w+\.? )?{re.escape(name)}\b", item.text, re.IGNORECASE):
+        return False
+    if name and any(name in holder.former for holder in _post_holders(item)):
+        return False
+    return item.has_ended or states_earlier(item.text)
 
 
 def _is_of_another_thing(
@@ -510,7 +563,7 @@ def _has_different_state(
     if _day(earlier) == _day(later) or is_table_row(best.text) or is_table_row(item.text):
         return False
     if _have_one_post(earlier, later):
-        return _is_succession(outcome, earlier, later)
+        return _is_succession(outcome, earlier, later, of_any=asks_for_earlier(question))
     at_present = query_terms(" ".join(_AT_PRESENT.findall(question)), outcome.languages)
     slots = [slot for slot in outcome.question.slots if set(slot).isdisjoint(at_present)]
     of_best, of_item = (
@@ -558,12 +611,19 @@ def _calls_off(outcome: SearchOutcome, best: EvidenceSentence, item: EvidenceSen
 
 
 def _is_succession(
-    outcome: SearchOutcome, earlier: EvidenceSentence, later: EvidenceSentence
+    outcome: SearchOutcome,
+    earlier: EvidenceSentence,
+    later: EvidenceSentence,
+    *,
+    of_any: bool = False,
 ) -> bool:
-    """Return whether a later sentence gives the post that is asked about to somebody else."""
+    """Return whether a later sentence gives the post that is asked about to somebody else.
+
+    With ``of_any``, a firm or a thing may have it, too.
+    """
     asked = {term for slot in outcome.question.slots for term in slot}
     return _day(earlier) < _day(later) and any(
-        new.succeeds(old) and not new.post.isdisjoint(asked)
+        new.succeeds(old, of_any=of_any) and not new.post.isdisjoint(asked)
         for new in _post_holders(later)
         for old in _post_holders(earlier)
     )
@@ -686,6 +746,13 @@ def _render_states(ordered: Sequence[EvidenceSentence]) -> str:
     if _day(one) < _day(other):
         return f"On {_day(one)}: {first} Later, on {_day(other)}: {second}"
     return f"As of {_day(one)}: {first} Earlier, on {_day(other)}: {second}"
+
+
+def _render_earlier(ordered: Sequence[EvidenceSentence]) -> str:
+    """Return a former state with the day on which it was known to hold no longer."""
+    one, other = ordered
+    former, later = _numbered_sentence(one, 1), _numbered_sentence(other, 2)
+    return f"Until {_day(other)}: {former} Since then: {later}"
 
 
 def _render_sentences(ordered: Sequence[EvidenceSentence], question: str) -> str:
