@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import date, datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.language.date_mentions import leading_day
+from memctl.language.date_mentions import date_spans, leading_day
 from memctl.language.sentence_values import CHANGE_WORDS, values
 from memctl.language.term_analysis import query_terms
+from memctl.language.time_periods import days_of_iso
 from memctl.patterns import lazy_regex
 from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import (
@@ -159,6 +160,9 @@ def extract_answer(
         if special := special_answer(outcome):
             return special
         sentences = rank_sentences(outcome)
+    inside = [item for item in sentences if is_of_asked_time(item, outcome)]
+    is_of_other_time = bool(sentences) and not inside
+    sentences = inside or sentences
     if subject := _subject(outcome):
         sentences = [
             item
@@ -174,11 +178,13 @@ def extract_answer(
     confidence = round(answer_confidence(sentences, given), 3) if sentences else 0.0
     if not sentences or (confidence < MIN_CLOSE and not outcome.relevance.is_relevant):
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
-    if known := _sentences_on_subject(subject, sentences):
+    known = [] if is_of_other_time else _sentences_on_subject(subject, sentences)
+    if known:
         return _answer(
             known, _render_sentences(known, ""), max(confidence, MIN_CONFIDENCE), unsure=False
         )
     unsure = confidence < _min_confidence(outcome.asked.text, sentences[0])
+    unsure = unsure or is_of_other_time
     unsure = unsure or (looks_back and not earlier and not _tells_earlier(outcome, sentences[0]))
     likely = _likely_sentences(sentences, _MIN_STEP_SHARE) if unsure else likely
     likely = _without_other_holders(outcome, likely)
@@ -462,9 +468,7 @@ def _current_and_former(
     return [order[0], order[1] if order[0] is best else best]
 
 
-def _before_the_last(
-    question: str, states: Iterable[EvidenceSentence]
-) -> list[EvidenceSentence]:
+def _before_the_last(question: str, states: Iterable[EvidenceSentence]) -> list[EvidenceSentence]:
     """Return the state before the newest, or before the one that a question names, and that one."""
     order = sorted(states, key=lambda item: item.hit.created_at)
     name = named_successor(question).casefold()
@@ -733,6 +737,46 @@ def _reading_order(chosen: Sequence[EvidenceSentence]) -> list[EvidenceSentence]
     return sorted(
         chosen, key=lambda item: (ranks[item.hit.document], (item.hit.start or 0) + item.start)
     )
+
+
+# --- the time that is asked for ------------------------------------------------------------------
+
+_TELLS_OF_PAST = lazy_regex(
+    r"\b(?:did|was|were|had|happened|ha(?:s|ve) (?:been|i|you|we|they|he|she|it)\b(?! to\b)"
+    r"|wurden?|war(?:en)?|hatten?|haben|hat)\b",
+    re.IGNORECASE,
+)
+_YEAR = lazy_regex(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
+
+
+def is_of_asked_time(item: EvidenceSentence, outcome: SearchOutcome) -> bool:
+    """Return whether a sentence is of the time that a question limits its answer to, if it does.
+
+    People misremember in which month something was, so "in May" excludes nothing; "since May" and
+    "between March and May" do.
+    """
+    question = outcome.asked
+    is_of_past = _TELLS_OF_PAST.search(question.text) is not None
+    limits = [
+        each
+        for each in question.periods
+        if each.is_limit
+        and (is_of_past or each.first != date.min or _YEAR.search(each.text))  # else a deadline
+    ]
+    return all(_lies_within(item, limit) for limit in limits)
+
+
+def _lies_within(item: EvidenceSentence, limit: TimeExpression) -> bool:
+    """Return whether a sentence was said in a period, or tells of a day in it.
+
+    One that tells of earlier days alone is not of the day on which it was said.
+    """
+    said = item.hit.created_at
+    told = [days_of_iso(span.iso) for span in date_spans(item.text, said)]
+    if any(first <= limit.last and last >= limit.first for first, last in told):
+        return True
+    is_report = bool(told) and all(last < said.date() for _, last in told)
+    return not is_report and limit.contains(said.date())
 
 
 # --- wording -------------------------------------------------------------------------------------

@@ -191,7 +191,12 @@ def recognize_times(
         count: Counts among these memories.
     """
     named = tuple(
-        TimeExpression(question.text[period.start : period.end], period.first, period.last)
+        TimeExpression(
+            question.text[period.start : period.end],
+            period.first,
+            period.last,
+            is_limit=period.is_limit or period.is_open,
+        )
         for period in periods(question.text, today)
     )
     question = replace(question, periods=named)
