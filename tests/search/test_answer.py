@@ -1223,6 +1223,17 @@ def test_a_greeting_is_no_evidence_for_who_says_it(shelf: Shelf, memory_of: Memo
         ("How many came?", "Nobody told me.", False),
         ("How many trips did we make?", "We made 5 day trips.", False),
         ("How many trips did we make?", "We were away for 5 days.", True),
+        ("How many canoes do we have?", "The canoes need 8 paddles.", True),
+        ("How many canoes do we have?", "The canoes hold 3 people.", False),
+        ("How many canoes do we have?", "Canoes: 6, with 8 paddles.", False),
+        ("How many canoes do we have?", "We have 4 red canoes and 8 paddles.", False),
+        ("How many canoes do we have?", "Eight paddles for the 4.", False),
+        ("How many batteries are left?", "The battery powers 2 lamps.", True),
+        ("How many batteries are left?", "One battery powers 2 lamps.", False),
+        ("How many times did we move the mooring?", "We moved the mooring 3 times.", False),
+        ("How many times did we move the mooring?", "We moved the mooring twice.", False),
+        ("How many times did we move the mooring?", "The mooring has 2 chains.", True),
+        ("How many times a week do we row?", "We row every evening.", False),
     ],
 )
 def test_a_measure_counts_no_things(question: str, sentence: str, lacks: bool) -> None:

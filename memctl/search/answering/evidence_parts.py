@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import PurePath
 
 from msgspec import Struct
@@ -676,18 +676,67 @@ _NOT_COUNTED = lazy_regex(
 """Versions, money, measures and times, which count no things."""
 
 
-def lacks_count(sentence: str, question: str) -> bool:
-    """Return whether a question asks how many there are, and a sentence only measures something.
+_ASKS_TIMES = lazy_regex(r"\bhow many times\b(?P<rate> (?:an?|per|each|every)\b)?", re.IGNORECASE)
+_TIMES = lazy_regex(
+    rf"\b(?:once|twice|thrice|never|(?:\d+|{_NUMBER_WORDS}|{_AMOUNTS}) (?:\w+ )?times?|\d+\s?x"
+    r"|(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|only|\d+(?:st|nd|rd|th))"
+    r" time)\b",
+    re.IGNORECASE,
+)
+_RATES = lazy_regex(r"\b(?:every|each|daily|weekly|monthly|yearly|annual\w*)\b", re.IGNORECASE)
+_COUNT = lazy_regex(
+    rf"(?<![\w.,])(?:\d[\d.,]*+|{_NUMBER_WORDS})\s+(?P<what>(?:[a-z-]+\s+){{0,2}}[a-z-]+)",
+    re.IGNORECASE,
+)
+"""A number with up to three words after it, of which one is what it counts."""
+_COUNTED_BEFORE = r"\b{noun}\w*\W*(?:(?:are|is|were|was|now|to|at|of|=|total\w*)\s*){{0,3}}\W?\d"
+_PLURAL = lazy_regex(r"[a-z]{3,}(?<!s)s", re.IGNORECASE)
+_NO_PLURALS = frozenset(("was", "has", "does", "this", "its", "his", "hers", "yes", "thus", "plus"))
 
-    "How many units failed?" is not answered by "2.2.0 is over 262,140 bytes".
+
+def lacks_count(sentence: str, question: str) -> bool:
+    """Return whether a question asks how many there are, and a sentence counts something else.
+
+    "How many units failed?" is not answered by "2.2.0 is over 262,140 bytes", nor by "the units
+    have 4 screws".
     """
+    if times := _ASKS_TIMES.search(question):
+        is_rate = times["rate"] and _RATES.search(sentence)
+        return not (is_rate or _TIMES.search(sentence))
     counted = _COUNTED.search(question)
     if counted is None or _NOT_COUNTED.search(f"1 {counted[1]}"):
         return False
     if re.search(rf"\d [^\W\d_]+ {counted[1]}\b", sentence, re.IGNORECASE):
         return False  # "5 day trips" are five
     others = _NOT_COUNTED.sub(" ", sentence)
-    return others != sentence and not has_amount(others)
+    return (others != sentence and not has_amount(others)) or _counts_other(others, counted[1])
+
+
+def _counts_other(sentence: str, noun: str) -> bool:
+    """Return whether a sentence has a noun, but each of its numbers counts other things."""
+    stem = re.escape(_stem(noun))
+    if not re.search(rf"\b{stem}", sentence, re.IGNORECASE):
+        return False  # it may call them something else
+    if re.search(_COUNTED_BEFORE.format(noun=stem), sentence, re.IGNORECASE):
+        return False
+    bare = _ABSOLUTE_DATE.sub(" ", sentence)
+    counts = [found["what"].lower().split() for found in _COUNT.finditer(bare)]
+    numbers = len(_AMOUNT.findall(bare))
+    return len(counts) == numbers > 0 and all(map(partial(_is_of_other, noun), counts))
+
+
+def _is_of_other(noun: str, words: Sequence[str]) -> bool:
+    """Return whether words after a number begin with what it counts, and that is no such noun."""
+    for word in words:
+        if word.startswith(_stem(noun)):
+            return False
+        if _PLURAL.fullmatch(word) and word not in _NO_PLURALS:
+            return True
+    return False
+
+
+def _stem(noun: str) -> str:
+    return noun.lower().removesuffix("s").removesuffix("ie").removesuffix("e")
 
 
 _DENIES = lazy_regex(
