@@ -733,6 +733,41 @@ def test_how_it_was_before_is_told_with_the_day_until_which_it_was_and_never_by_
 
 
 @pytest.mark.parametrize(
+    ("said", "start"),
+    [
+        (("Ira: The seed swap is on Thursday.", "Bo: ok", "Ira: sorry, make it Friday instead"),
+         "As of 2026-05-12: Ira: sorry, make it Friday instead [1] Before that:"),
+        (("Ira: The seed swap is on Thursday.", "Bo: can we make it Friday?", "Ira: sure"),
+         "As of 2026-05-12: Bo: can we make it Friday? [1] Before that:"),
+        (("Ira: The seed swap is on Thursday.", "Bo: can we make it Friday?", "Ira: not really"),
+         "Ira: The seed swap is on Thursday."),
+        (("Ira: The seed swap is on Thursday.", "Bo: The dentist wants to see Nils on Monday.",
+          "Ira: make it Friday then"), "Ira: The seed swap is on Thursday."),
+        (("Ira: The seed swap is on Thursday.", "Bo: make it 40 chairs"),
+         "Ira: The seed swap is on Thursday."),
+    ],
+)  # fmt: skip
+def test_what_is_changed_later_in_a_conversation_counts(
+    shelf: Shelf, memory_of: MemoryOf, said: Sequence[str], start: str
+) -> None:
+    turns = [
+        memory_of(f"t{at}", text, type="turn", session_id="s", turn=at, created_at=MAY)
+        for at, text in enumerate(said)
+    ]
+    shelf.put([*turns, memory_of("x", "The office has a new lamp.")])
+    assert ask(shelf.searcher(), "What day is the seed swap?").text.startswith(start)
+
+
+def test_a_quoted_proposal_does_not_outweigh_the_reply_above_it(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    mail = {"doc_type": "email", "title": "Re: Chairs", "created_at": MAY}
+    text = "We can lend 60 chairs.\n\n> The marquee needs 40 chairs I think."
+    shelf.put([memory_of("mail", text, **mail), memory_of("x", "The office has a new lamp.")])
+    assert "40" not in ask(shelf.searcher(), "How many chairs for the marquee?").text
+
+
+@pytest.mark.parametrize(
     ("question", "is_for_earlier"),
     [
         ("Who was secretary before Ida?", True),

@@ -884,6 +884,20 @@ def is_said(hit: Hit) -> bool:
     return hit.session_id is not None or hit.turn is not None or hit.doc_type == "email"
 
 
+_QUOTED_LINE = lazy_regex(r"^[ \t]*(?:[-*+]\s)?>", re.MULTILINE)
+_WROTE = lazy_regex(r"\b(?:wrote|schrieb|écrit|escribió|scritto|schreef)\b[^\n]*:\s*$")
+
+
+def is_quoted_reply(hit: Hit, start: int) -> bool:
+    """Return whether a place in a message is in what it quotes of the one that it answers."""
+    line = hit.text.rfind("\n", 0, start) + 1
+    if not _QUOTED_LINE.match(hit.text, line):
+        return False
+    first = next(_QUOTED_LINE.finditer(hit.text)).start()
+    above = hit.text[:first].strip()
+    return bool(above) and (is_said(hit) or _WROTE.search(above) is not None)
+
+
 def is_of_stated_day(hit: Hit) -> bool:
     """Return whether a heading, the title or the name of the file says of which day a hit is."""
     day = hit.created_at.date()

@@ -41,6 +41,7 @@ from memctl.search.answering.evidence_parts import (
     is_contact_without_address,
     is_of_stated_day,
     is_question,
+    is_quoted_reply,
     is_table_row,
     lacks_attribute,
     lacks_count,
@@ -582,6 +583,8 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
         is_heading = _is_heading(part, hit)
         is_bare_heading = is_heading and not _has_value(part.text)
         if part.is_title or asks_something(part.text) or is_bare_heading:
+            continue
+        if is_quoted_reply(hit, part.start):
             continue
         is_row = is_table_row(part.text)  # which the row before says nothing of
         heads = column_heads(parts, place) if is_row else ""

@@ -28,6 +28,7 @@ from memctl.search.answering.evidence_parts import (
     asks_for_earlier,
     asks_for_oldest,
     asks_how,
+    asks_something,
     asks_what_happened,
     asks_when,
     asks_why,
@@ -36,6 +37,7 @@ from memctl.search.answering.evidence_parts import (
     has_relative_time,
     is_first_person,
     is_of_stated_day,
+    is_quoted_reply,
     is_said,
     is_table_row,
     is_time_word,
@@ -44,6 +46,7 @@ from memctl.search.answering.evidence_parts import (
     only_supposes,
     speaker_of_himself,
     speech_start,
+    split_parts,
     stated_values,
     states_earlier,
     turn_speech_start,
@@ -189,6 +192,8 @@ def extract_answer(
     likely = _likely_sentences(sentences, _MIN_STEP_SHARE) if unsure else likely
     likely = _without_other_holders(outcome, likely)
     states = earlier
+    if not (is_list or looks_back):
+        states = _revised_in_thread(outcome, likely[0])
     if not (is_list or states):
         states = _current_and_former(outcome, likely, sentences, unsure=unsure)
     ordered = states
@@ -739,6 +744,118 @@ def _reading_order(chosen: Sequence[EvidenceSentence]) -> list[EvidenceSentence]
     )
 
 
+# --- what is changed within a conversation -------------------------------------------------------
+
+_MAX_TURNS_AHEAD = 5
+"""Turns after a sentence in which it may be revised."""
+_MAX_OTHER_WORDS = 2
+"""Terms of its own that a turn may have and still be about what was said before it."""
+_REVISES = lazy_regex(
+    r"\b(?:(?:make|say|do|move|change|push|put|shift|switch) (?:it|that|them)|instead|no,? wait"
+    r"|wait,? no|scrap that|actually|rather|sorry|correction|i meant|on second thoughts?"
+    r"|(?:changed|moved) (?:it )?to|better|doch|lieber|stattdessen|plutôt|mejor|meglio|liever)\b"
+    r"|\b(?:ok(?:ay)?|fine|right|alright|so)\b.*\bthen\b",
+    re.IGNORECASE,
+)
+_AGREES = lazy_regex(
+    r"\W*(?:yes|yep|yeah|ok(?:ay)?|sure|fine|works|good|great|perfect|agreed|deal|done|will do"
+    r"|ja|passt|gut|oui|d['’]accord|sí|vale|va bene|goed)\b|\W*👍",
+    re.IGNORECASE,
+)
+_REPLY_MARK = lazy_regex(r"^(?:(?:re|aw|fwd?|wg)\s*:\s*)+", re.IGNORECASE)
+_BARE_NUMBER = lazy_regex(r"(?<![\w.,:])\d+(?:[.,:]\d+)?(?![\w:])")
+
+
+def _revised_in_thread(outcome: SearchOutcome, best: EvidenceSentence) -> list[EvidenceSentence]:
+    """Return what a sentence was changed to later in its conversation, and the sentence.
+
+    "Ok, make it Friday then" says nothing of what, so that it is no answer by itself.
+    """
+    kinds = _kinds_of_values(best.text)
+    if not kinds or not is_said(best.hit):
+        return []
+    told = best.terms.union(*outcome.question.slots)
+    newest, proposed = best, None
+    for hit in _later_in_thread(outcome, best.hit):
+        said = _last_value(outcome, hit, kinds, best.score)
+        words = hit.text[len(label[0]) :] if (label := TURN_LABEL.match(hit.text)) else hit.text
+        if said is None:
+            is_agreed = proposed is not None and _AGREES.match(words)
+            newest = proposed if proposed is not None and is_agreed else newest
+            proposed = None if is_agreed else proposed
+            continue
+        others = said.terms - told - frozenset(query_terms(" ".join(stated_values(said.text))))
+        others -= frozenset(query_terms(" ".join(_REVISES.findall(said.text))))
+        if len(others) > _MAX_OTHER_WORDS:
+            if best.terms.isdisjoint(said.terms):
+                break  # what follows may be about that
+            continue
+        if _REVISES.search(said.text) is None or _has_same_values(said.text, newest.text):
+            continue
+        if asks_something(said.text):
+            proposed = said
+        else:
+            newest, proposed = said, None
+    return [] if newest is best else [newest, best]
+
+
+def _later_in_thread(outcome: SearchOutcome, hit: Hit) -> Iterator[Hit]:
+    """Yield what was said directly after a turn, or the later mails of the same subject."""
+    if hit.type != "turn":
+        later = (each for each in outcome.hits if _are_of_one_thread(each, hit))
+        yield from sorted(
+            (each for each in later if _follows(each, hit)), key=lambda each: each.created_at
+        )
+        return
+    for _ in range(_MAX_TURNS_AHEAD):
+        around = outcome.load_turns_around([hit])
+        following = [each for each in around if each.turn == (hit.turn or 0) + 1]
+        if not following:
+            return
+        hit = following[0]
+        yield hit
+
+
+def _are_of_one_thread(one: Hit, other: Hit) -> bool:
+    """Return whether two hits are turns of one conversation, or mails of one subject."""
+    if one.type == other.type == "turn":
+        return (one.kb, one.session_id) == (other.kb, other.session_id)
+    subjects = {_REPLY_MARK.sub("", each.title).casefold() for each in (one, other)}
+    return one.doc_type == other.doc_type == "email" and len(subjects) == 1 and "" not in subjects
+
+
+def _follows(one: Hit, other: Hit) -> bool:
+    return (one.created_at, one.turn or 0) > (other.created_at, other.turn or 0)
+
+
+def _last_value(
+    outcome: SearchOutcome, hit: Hit, kinds: frozenset[str], score: float
+) -> EvidenceSentence | None:
+    """Return the last sentence of a hit that has a value of one of some kinds."""
+    parts = [
+        part
+        for part in split_parts(hit)
+        if not (part.is_title or is_quoted_reply(hit, part.start))
+        and not kinds.isdisjoint(_kinds_of_values(part.text))
+    ]
+    if not parts:
+        return None
+    place, terms = (parts[-1].start, parts[-1].end), outcome.terms_in(parts[-1].text)
+    return EvidenceSentence(hit, *place, place, "", score, terms)
+
+
+def _kinds_of_values(text: str) -> frozenset[str]:
+    """Return the kinds of the values in a text; a number alone may be of any kind of number."""
+    found = {value.kind for value in values(text)}
+    words = stated_values(text)
+    days = {"day" for word in words if is_time_word(word)}
+    return frozenset({*found, *days, *({"figure"} if _BARE_NUMBER.search(text) else ())})
+
+
+def _has_same_values(one: str, other: str) -> bool:
+    return stated_values(one) == stated_values(other)
+
+
 # --- the time that is asked for ------------------------------------------------------------------
 
 _TELLS_OF_PAST = lazy_regex(
@@ -785,6 +902,8 @@ def _lies_within(item: EvidenceSentence, limit: TimeExpression) -> bool:
 def _render_states(ordered: Sequence[EvidenceSentence]) -> str:
     one, other = ordered
     first, second = _numbered_sentence(one, 1), _numbered_sentence(other, 2)
+    if _are_of_one_thread(one.hit, other.hit) and _follows(one.hit, other.hit):
+        return f"As of {_day(one)}: {first} Before that: {second}"
     if _day(one) == _day(other):
         return f"{first} But also: {second}"
     if _day(one) < _day(other):
