@@ -8,7 +8,7 @@ them by a model, and select what to show.  Searching reads snapshots and never w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -334,6 +334,7 @@ class Searcher:
         shown = ranked if plan.selects else ranked[: plan.limit]
         return SearchOutcome(
             asked=question,
+            asked_on=self._asked_on(plan),
             mode=plan.mode,
             statistics=statistics,
             languages=analysis.languages,
@@ -372,9 +373,13 @@ class Searcher:
             self._corpus.statistics(filters, scope),
             self._sources,
             scope.where,
-            self._clock().date(),
+            self._asked_on(plan),
             partial(self._corpus.count, scope),
         )
+
+    def _asked_on(self, plan: SearchPlan) -> date:
+        """Return the day from which a question counts: today, or the one as of which it asks."""
+        return (plan.filters.as_of or self._clock()).date()
 
     def _hits(self, items: Sequence[ScoredCandidate], plan: SearchPlan) -> tuple[Hit, ...]:
         at = plan.filters.as_of or self._clock()

@@ -8,7 +8,8 @@ from datetime import UTC, date, datetime
 import pytest
 
 from memctl.language.time_periods import periods
-from memctl.records import Memory
+from memctl.records import Filters, Memory
+from memctl.search.answering.excerpts import UNSURE
 from memctl.search.answering.extractive_answer import NOT_FOUND, extract_answer
 from tests.search.conftest import Shelf
 
@@ -422,3 +423,47 @@ def test_nothing_of_another_time_is_given_as_fact(
     old = memory_of("x", "The mast is ash.", created_at=datetime(2025, 3, 3, tzinfo=UTC))
     shelf.put([memory_of("who", text, created_at=made), old])
     assert extract_answer(shelf.searcher().search(question)).found is is_found
+
+
+CONCERTS = {
+    "past": "The next concert of the choir is on 14 March 2026.",
+    "coming": "The next concert of the choir is on 11 July 2026.",
+}
+
+
+@pytest.mark.parametrize(
+    ("known", "as_of", "start"),
+    [
+        (("past", "coming"), None, "The next concert of the choir is on 11 July 2026."),
+        (("past",), None, UNSURE),
+        (("past",), datetime(2026, 3, 1, tzinfo=UTC), "The next concert of the choir is on 14"),
+    ],
+)
+def test_what_is_next_counts_from_the_day_of_asking(
+    shelf: Shelf, memory_of: MemoryOf, known: tuple[str, ...], as_of: datetime | None, start: str
+) -> None:
+    shelf.put([*(memory_of(name, CONCERTS[name]) for name in known), memory_of("x", "The mast.")])
+    found = shelf.searcher().search("When is the next concert?", filters=Filters(as_of=as_of))
+    assert extract_answer(found).text.startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("question", "items"),
+    [
+        ("What is overdue on the boat list?", ["scrape the keel by 2 May 2026 [1]"]),
+        ("What's upcoming on the boat list?", ["order rope by 9 June 2026 [1]",
+                                              "pay the berth by 1 July 2026 [1]"]),
+    ],
+)  # fmt: skip
+def test_the_items_of_a_list_that_are_overdue_or_to_come_count_from_the_day_of_asking(
+    shelf: Shelf, memory_of: MemoryOf, question: str, items: list[str]
+) -> None:
+    lines = (
+        "- [ ] pay the berth by 1 July 2026",
+        "- [x] wash the sails by 4 April 2026",
+        "- [ ] scrape the keel by 2 May 2026",
+        "- [ ] order rope by 9 June 2026",
+        "- [ ] find the oar",
+    )
+    shelf.put([memory_of("list", "\n".join(lines), title="Boat list"), memory_of("x", "The mast.")])
+    assert extract_answer(shelf.searcher().search(question)).text.splitlines() == items

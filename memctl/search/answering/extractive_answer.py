@@ -64,6 +64,7 @@ from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.answering.table_totals import extreme_answer, total_answer, unpaid_answer
 from memctl.search.query.question import Question, TimeExpression
+from memctl.search.query.time_expressions import asks_for_coming, asks_for_overdue
 from memctl.understanding.relation_extraction import PostHolder, post_holders
 from memctl.understanding.triggers import asking_length
 
@@ -164,8 +165,8 @@ def extract_answer(
             return special
         sentences = rank_sentences(outcome)
     inside = [item for item in sentences if is_of_asked_time(item, outcome)]
-    is_of_other_time = bool(sentences) and not inside
-    sentences = inside or sentences
+    is_of_other_time = len(inside) < len(sentences) and all(x.score < MIN_CLOSE for x in inside)
+    sentences = sentences if is_of_other_time else inside
     if subject := _subject(outcome):
         sentences = [
             item
@@ -880,7 +881,28 @@ def is_of_asked_time(item: EvidenceSentence, outcome: SearchOutcome) -> bool:
         if each.is_limit
         and (is_of_past or each.first != date.min or _YEAR.search(each.text))  # else a deadline
     ]
-    return all(_lies_within(item, limit) for limit in limits)
+    return all(_lies_within(item, limit) for limit in limits) and _fits_day_of_asking(item, outcome)
+
+
+_RECURS = lazy_regex(
+    r"\b(?:every|each|annual\w*|yearly|monthly|weekly|daily|twice a|once a|times a|jede\w*|jährlich"
+    r"|chaque|tous les|cada|ogni|elke?)\b",
+    re.IGNORECASE,
+)
+
+
+def _fits_day_of_asking(item: EvidenceSentence, outcome: SearchOutcome) -> bool:
+    """Return whether a day that a sentence tells is to come, or past where it is overdue.
+
+    A sentence without a day fits, and one of what happens again and again.
+    """
+    question = outcome.asked.text
+    days = [days_of_iso(span.iso) for span in date_spans(item.text, item.hit.created_at)]
+    if not days or _TELLS_OF_PAST.search(question) is not None:
+        return True
+    if asks_for_coming(question) and _RECURS.search(item.quoted_text) is None:
+        return max(last for _, last in days) >= outcome.asked_on
+    return not asks_for_overdue(question) or min(first for first, _ in days) < outcome.asked_on
 
 
 def _lies_within(item: EvidenceSentence, limit: TimeExpression) -> bool:

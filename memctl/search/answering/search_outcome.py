@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,8 @@ class SearchOutcome(Struct, frozen=True, dict=True):
 
     asked: Question
     """The question as it was analyzed, before the hits were known."""
+    asked_on: date
+    """The day from which "next" and "overdue" count."""
     mode: Mode
     statistics: TermStatistics
     languages: tuple[str, ...]
