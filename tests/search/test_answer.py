@@ -778,6 +778,8 @@ def test_a_quoted_proposal_does_not_outweigh_the_reply_above_it(
         ("Who did the shopping before?", True),
         ("Who was our caterer before Olsen?", True),
         ("Which firm had the contract before Olsen?", True),
+        (("Ira: The seed swap is on Thursday.", "Bo: 40 chairs instead of 30"),
+         "Ira: The seed swap is on Thursday."),
         ("What did the hall cost before?", True),
         ("What did the hall cost the day before?", False),
         ("What did we pay before the increase?", True),

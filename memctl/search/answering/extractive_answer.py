@@ -772,13 +772,12 @@ def _revised_in_thread(outcome: SearchOutcome, best: EvidenceSentence) -> list[E
 
     "Ok, make it Friday then" says nothing of what, so that it is no answer by itself.
     """
-    kinds = _kinds_of_values(best.text)
-    if not kinds or not is_said(best.hit):
+    if not (stated_values(best.text) and is_said(best.hit)):
         return []
     told = best.terms.union(*outcome.question.slots)
     newest, proposed = best, None
     for hit in _later_in_thread(outcome, best.hit):
-        said = _last_value(outcome, hit, kinds, best.score)
+        said = _last_value_like(outcome, hit, best)
         words = hit.text[len(label[0]) :] if (label := TURN_LABEL.match(hit.text)) else hit.text
         if said is None:
             is_agreed = proposed is not None and _AGREES.match(words)
@@ -829,28 +828,34 @@ def _follows(one: Hit, other: Hit) -> bool:
     return (one.created_at, one.turn or 0) > (other.created_at, other.turn or 0)
 
 
-def _last_value(
-    outcome: SearchOutcome, hit: Hit, kinds: frozenset[str], score: float
+def _last_value_like(
+    outcome: SearchOutcome, hit: Hit, best: EvidenceSentence
 ) -> EvidenceSentence | None:
-    """Return the last sentence of a hit that has a value of one of some kinds."""
+    """Return the last sentence of a hit that has a value which one of the best may change to."""
     parts = [
         part
         for part in split_parts(hit)
         if not (part.is_title or is_quoted_reply(hit, part.start))
-        and not kinds.isdisjoint(_kinds_of_values(part.text))
+        and _may_replace_value(part.text, best.text)
     ]
     if not parts:
         return None
     place, terms = (parts[-1].start, parts[-1].end), outcome.terms_in(parts[-1].text)
-    return EvidenceSentence(hit, *place, place, "", score, terms)
+    return EvidenceSentence(hit, *place, place, "", best.score, terms)
 
 
-def _kinds_of_values(text: str) -> frozenset[str]:
-    """Return the kinds of the values in a text; a number alone may be of any kind of number."""
-    found = {value.kind for value in values(text)}
-    words = stated_values(text)
-    days = {"day" for word in words if is_time_word(word)}
-    return frozenset({*found, *days, *({"figure"} if _BARE_NUMBER.search(text) else ())})
+def _may_replace_value(new: str, old: str) -> bool:
+    """Return whether a text has a value of a kind of another one's, or a number and no kind."""
+    kinds = _kinds_of_values(new)
+    if kinds:
+        return not kinds.isdisjoint(_kinds_of_values(old))
+    return all(map(_BARE_NUMBER.search, (new, old)))
+
+
+def _kinds_of_values(text: str) -> set[tuple[str, str]]:
+    """Return the kinds and units of the values in a text, and that of days by their name."""
+    is_day = any(map(is_time_word, stated_values(text)))
+    return _kinds(text) | ({("day", "")} if is_day else set())
 
 
 def _has_same_values(one: str, other: str) -> bool:
