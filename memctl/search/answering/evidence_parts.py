@@ -472,6 +472,35 @@ def _is_who(question: str, asked: re.Match[str]) -> bool:
     return name[0].isupper() and not (rest or is_time)
 
 
+class AskedDays(Struct, frozen=True):
+    """The words with which a question asks for several days: ``question[start:end]``."""
+
+    start: int
+    end: int
+    count: int | None
+    """How many days there are, if the question says so."""
+
+
+_ASKS_FOR_DAYS = lazy_regex(
+    r"\b(?:on |at )?(?:which|what)(?: were)?(?: the)?"
+    r" (?:(?P<count>two|three|four|five|six|seven|eight|nine|ten|\d\d?) )?"
+    r"(?:days|dates|occasions|nights|evenings|weekends|times)(?! (?:of|for|on|in)\b)\b"
+    r"(?=.*\b(?:did|was|were|has|had|have|will)\b)",
+    re.IGNORECASE,
+)
+_SMALL_NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def asks_for_days(question: str) -> AskedDays | None:
+    """Return the words that ask for several days: "on which days did", "which three times has"."""
+    asked = _ASKS_FOR_DAYS.search(question)
+    if asked is None or (asked[0].lower().endswith("times") and not asked["count"]):
+        return None  # "what times" are those of a timetable
+    count = asked["count"] and asked["count"].lower()
+    known = {word: number for number, word in enumerate(_SMALL_NUMBERS, start=2)}
+    return AskedDays(*asked.span(), int(known.get(count, count)) if count else None)
+
+
 _ASKS_WHY = lazy_regex(
     r"\b(?:why|how come|warum|wieso|weshalb|pourquoi|por qué|perché|waarom)\b", re.IGNORECASE
 )

@@ -28,6 +28,7 @@ from memctl.search.answering.evidence_parts import (
     Part,
     Span,
     asks_for_amount,
+    asks_for_days,
     asks_for_earlier,
     asks_something,
     asks_what_happened,
@@ -196,7 +197,7 @@ def _has_ended(hit: Hit, start: int, end: int) -> bool:
 
 def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     """Return the sentences of the best hits, best first; ties in the order of the hits."""
-    asked, outcome = outcome.asked.text, as_of_today(outcome)
+    asked, outcome = outcome.asked.text, plainly_asked(outcome)
     drafts = candidate_sentences(outcome)[:_MAX_JUDGED]
     if not drafts:
         return []
@@ -266,24 +267,24 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     return sorted(found, key=lambda item: (-item.score, item.hit.rank, item.start))
 
 
-def as_of_today(outcome: SearchOutcome) -> SearchOutcome:
-    """Return what was found for a question, asked without the words that look back.
+def plainly_asked(outcome: SearchOutcome) -> SearchOutcome:
+    """Return what was found for a question, asked without what sentences rarely say.
 
-    A sentence that tells how something was rarely says that it is so no longer: "Who was our tutor
-    before Ines?" is answered by who was the tutor.
+    "Who was our tutor before Ines?" is answered by who was the tutor, and "on which three days did
+    it hail?" by when it did.
     """
     asked = outcome.asked
-    spans = looking_back(asked.text)
-    if not spans:
-        return outcome
-    gone = {place for span in spans for place in asked.words_between(*span)}
+    spans = [(*span, "") for span in looking_back(asked.text)]
+    if days := asks_for_days(asked.text):
+        spans.append((days.start, days.end, "when" if days.start else "When"))
+    gone = {at for start, end, _ in spans for at in asked.words_between(start, end)}
     slots = tuple(() if at in gone else each for at, each in enumerate(asked.word_slots))
-    text = asked.text
-    for start, end in reversed(spans):
-        text = f"{text[:start].rstrip()} {text[end:].lstrip()}"
-    text = re.sub(r"\s+(?=[?!.]|$)", "", text)
-    if not any(slots):
+    if not gone or not any(slots):
         return outcome
+    text = asked.text
+    for start, end, instead in sorted(spans, reverse=True):
+        text = " ".join(filter(None, (text[:start].rstrip(), instead, text[end:].lstrip())))
+    text = re.sub(r"\s+(?=[?!.]|$)", "", text)
     return replace(outcome, asked=replace(asked, text=text, word_slots=slots))
 
 

@@ -25,6 +25,8 @@ from memctl.search.answering.evidence_parts import (
     LIST_MARK,
     PATH_SEPARATOR,
     TURN_LABEL,
+    AskedDays,
+    asks_for_days,
     asks_for_earlier,
     asks_for_oldest,
     asks_how,
@@ -173,12 +175,17 @@ def extract_answer(
             for item in sentences
             if not _is_only_speaker(item, subject, sentences, outcome.languages)
         ]
-    is_list = _LIST_QUESTION.search(outcome.asked.text) is not None
+    wants_days = asks_for_days(outcome.asked.text)
+    is_list = wants_days is not None or _LIST_QUESTION.search(outcome.asked.text) is not None
     is_open = is_list or _MULTI_PART_QUESTION.search(outcome.asked.text) is not None
     looks_back = asks_for_earlier(outcome.asked.text)
     earlier = _earlier_and_later(outcome, sentences) if looks_back else []
     likely = _likely_sentences(sentences, _MIN_STEP_SHARE if is_open else MIN_SCORE_SHARE)
     given = earlier or _drop_duplicates(likely)[:MAX_SENTENCES]
+    if wants_days and not (of_days := _one_for_each_day(likely)):
+        wants_days = None
+    elif wants_days:
+        given = of_days
     confidence = round(answer_confidence(sentences, given), 3) if sentences else 0.0
     if not sentences or (confidence < MIN_CLOSE and not outcome.relevance.is_relevant):
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
@@ -188,7 +195,7 @@ def extract_answer(
             known, _render_sentences(known, ""), max(confidence, MIN_CONFIDENCE), unsure=False
         )
     unsure = confidence < _min_confidence(outcome.asked.text, sentences[0])
-    unsure = unsure or is_of_other_time
+    unsure = unsure or is_of_other_time or bool(wants_days and not _are_so_many(given, wants_days))
     unsure = unsure or (looks_back and not earlier and not _tells_earlier(outcome, sentences[0]))
     likely = _likely_sentences(sentences, _MIN_STEP_SHARE) if unsure else likely
     likely = _without_other_holders(outcome, likely)
@@ -200,7 +207,7 @@ def extract_answer(
     ordered = states
     if not states:
         most = _MAX_LIST_SENTENCES if is_list else MAX_SENTENCES
-        ordered = _drop_duplicates(likely)[:most]
+        ordered = (wants_days and given) or _drop_duplicates(likely)[:most]
         if not unsure:  # what is done step by step and lists are as they were written
             is_in_order = is_list or asks_how(outcome.asked.text)
             first = [] if is_in_order else ordered[:1]
@@ -745,6 +752,37 @@ def _reading_order(chosen: Sequence[EvidenceSentence]) -> list[EvidenceSentence]
     )
 
 
+# --- several days ---------------------------------------------------------------------------------
+
+_MAX_DAYS = 12
+
+
+def _one_for_each_day(items: Iterable[EvidenceSentence]) -> list[EvidenceSentence]:
+    """Return the best sentence for each day that is told, in the order of these days."""
+    chosen: list[tuple[date, EvidenceSentence]] = []
+    known: set[date] = set()
+    for item in items:
+        days = _days_told(item)
+        if not days <= known and len(chosen) < _MAX_DAYS:
+            chosen.append((min(days), item))
+            known |= days
+    return [item for _, item in sorted(chosen, key=lambda each: each[0])]
+
+
+def _days_told(item: EvidenceSentence) -> set[date]:
+    """Return the days that a sentence names; otherwise the one of its turn, mail or heading."""
+    said = item.hit.created_at
+    named = {days_of_iso(span.iso)[0] for span in date_spans(item.text, said)}
+    is_of_day = is_said(item.hit) or is_of_stated_day(item.hit)
+    return named or ({said.date()} if is_of_day else set())
+
+
+def _are_so_many(items: Sequence[EvidenceSentence], wanted: AskedDays) -> bool:
+    """Return whether sentences tell as many days as a question says that there are, if it does."""
+    days = set[date]().union(*map(_days_told, items))
+    return bool(days) and wanted.count in (None, len(days))
+
+
 # --- what is changed within a conversation -------------------------------------------------------
 
 _MAX_TURNS_AHEAD = 5
@@ -946,7 +984,7 @@ def _render_earlier(ordered: Sequence[EvidenceSentence]) -> str:
 
 
 def _render_sentences(ordered: Sequence[EvidenceSentence], question: str) -> str:
-    is_dated = asks_when(question)
+    is_dated = asks_when(question) or asks_for_days(question) is not None
     parts = []
     for number, item in enumerate(ordered, start=1):
         day = f" ({_day(item)})" if is_dated and _needs_date(item) else ""
