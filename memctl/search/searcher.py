@@ -30,6 +30,7 @@ from memctl.search.ranking.scored_candidates import (
     load_author,
     load_document,
     load_hits,
+    load_past_versions,
     load_statements_of,
     load_turns_around,
     score_candidates,
@@ -354,6 +355,7 @@ class Searcher:
             has_cosines=is_by_words,
             load_turns_around=partial(load_turns_around, self._sources),
             load_document=partial(load_document, self._sources),
+            load_past_versions=partial(load_past_versions, self._sources),
             load_author=partial(load_author, self._sources),
             load_statements_of=partial(load_statements_of, self._sources, scope),
             notes=(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct
@@ -198,7 +198,7 @@ def _has_ended(hit: Hit, start: int, end: int) -> bool:
 def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     """Return the sentences of the best hits, best first; ties in the order of the hits."""
     asked, outcome = outcome.asked.text, plainly_asked(outcome)
-    drafts = candidate_sentences(outcome)[:_MAX_JUDGED]
+    drafts = candidate_sentences(outcome, with_past=asks_for_earlier(asked))[:_MAX_JUDGED]
     if not drafts:
         return []
     question = outcome.asked.text
@@ -336,8 +336,13 @@ def _are_below_other_options(question: str, drafts: Sequence[CandidateSentence])
     return [any(below) and not each for each in below]
 
 
-def candidate_sentences(outcome: SearchOutcome) -> list[CandidateSentence]:
-    """Return the sentences of the best hits, ordered by how much of the question they cover."""
+def candidate_sentences(
+    outcome: SearchOutcome, *, with_past: bool = False
+) -> list[CandidateSentence]:
+    """Return the sentences of the best hits, ordered by how much of the question they cover.
+
+    With ``with_past``, so are those that documents have lost since: of their older versions.
+    """
     # A gist repeats sentences of passages, or counts what a file holds.
     hits = [hit for hit in outcome.hits[:MAX_HITS_READ] if hit.type not in RESTATING_TYPES]
     around = outcome.load_turns_around(hits)
@@ -347,7 +352,24 @@ def candidate_sentences(outcome: SearchOutcome) -> list[CandidateSentence]:
         for hit in (*hits, *around)
         for draft in _drafts(hit, _previous_turn(hit, said), outcome)
     ]
+    if with_past:
+        drafts += _lost_sentences(outcome, hits)
     return _distinct(sorted(drafts, key=lambda draft: -draft.overlap))
+
+
+def _lost_sentences(outcome: SearchOutcome, hits: Sequence[Hit]) -> Iterator[CandidateSentence]:
+    """Yield the sentences of replaced versions that the newer ones no longer have."""
+    by_document = {hit.document_id: hit for hit in reversed(hits)}
+    said_now: dict[str, str] = {}
+    for past in outcome.load_past_versions(hits):
+        newer = past.ended[0].by
+        if newer not in said_now:
+            said_now[newer] = "\n".join(
+                hit.text for hit in outcome.load_document(by_document[newer])
+            )
+        for draft in _drafts(past, "", outcome):
+            if draft.part.text not in said_now[newer]:
+                yield draft
 
 
 def rank_hits(

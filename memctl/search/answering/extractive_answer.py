@@ -502,7 +502,25 @@ def _earlier_and_later(
     """
     if not sentences:
         return []
+    if not asks_for_oldest(outcome.asked.text) and (ended := _ended_and_later(sentences)):
+        return ended
     return _current_and_former(outcome, sentences[:1], sentences, unsure=False)
+
+
+def _ended_and_later(sentences: Sequence[EvidenceSentence]) -> list[EvidenceSentence]:
+    """Return the best sentence that has ended, and what replaced it, if that is among them."""
+    least = MIN_SCORE_SHARE * sentences[0].score
+    former = next((item for item in sentences if item.has_ended and item.score >= least), None)
+    if former is None:
+        return []
+    ids = {fact.by for fact in former.hit.ended}
+    later = (
+        item
+        for item in sentences
+        if not (item.has_ended or ids.isdisjoint((item.hit.document_id, item.hit.memory_id)))
+        and item.score >= _MIN_STEP_SHARE * former.score
+    )
+    return [former, *list(later)[:1]]
 
 
 def _tells_earlier(outcome: SearchOutcome, item: EvidenceSentence) -> bool:
@@ -978,9 +996,12 @@ def _render_states(ordered: Sequence[EvidenceSentence]) -> str:
 
 def _render_earlier(ordered: Sequence[EvidenceSentence]) -> str:
     """Return a former state with the day on which it was known to hold no longer."""
-    one, other = ordered
-    former, later = _numbered_sentence(one, 1), _numbered_sentence(other, 2)
-    return f"Until {_day(other)}: {former} Since then: {later}"
+    one, *others = ordered
+    ends = [fact.at.date().isoformat() for fact in one.hit.ended] if one.has_ended else []
+    until = max(ends) if ends else _day(others[0])
+    former = f"Until {until}: {_numbered_sentence(one, 1, is_marked=False)}"
+    later = [f"Since then: {_numbered_sentence(other, 2)}" for other in others]
+    return " ".join([former, *later])
 
 
 def _render_sentences(ordered: Sequence[EvidenceSentence], question: str) -> str:
@@ -999,9 +1020,9 @@ def _needs_date(item: EvidenceSentence) -> bool:
     return (is_said(hit) or is_relative or is_of_stated_day(hit)) and not has_date(text)
 
 
-def _numbered_sentence(item: EvidenceSentence, number: int) -> str:
+def _numbered_sentence(item: EvidenceSentence, number: int, *, is_marked: bool = True) -> str:
     words = plain_quote(item.quoted_text)
-    words = f"No longer so: {words}" if item.has_ended else words
+    words = f"No longer so: {words}" if item.has_ended and is_marked else words
     path = f"{item.path}{PATH_SEPARATOR}" if item.path else ""
     path = f"{item.speaker}: " if item.speaker else path
     return f"{path}{words} [{number}]"

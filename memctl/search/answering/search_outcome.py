@@ -61,6 +61,8 @@ class SearchOutcome(Struct, frozen=True, dict=True):
     """Whether the candidates' cosines are by word vectors."""
     load_document: Callable[[Hit], tuple[Hit, ...]]
     """Reads the passages of a hit's document."""
+    load_past_versions: Callable[[Sequence[Hit]], tuple[Hit, ...]]
+    """Reads what the documents of hits said before they were replaced by newer versions."""
     load_author: Callable[[Hit], str]
     """Reads who wrote a hit's document."""
     load_statements_of: Callable[[TimeExpression], tuple[tuple[Hit, Hit], ...]]
