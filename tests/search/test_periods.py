@@ -467,3 +467,33 @@ def test_the_items_of_a_list_that_are_overdue_or_to_come_count_from_the_day_of_a
     )
     shelf.put([memory_of("list", "\n".join(lines), title="Boat list"), memory_of("x", "The mast.")])
     assert extract_answer(shelf.searcher().search(question)).text.splitlines() == items
+
+
+FLOOD = {
+    "before": ("We bought two pumps for the boathouse.", datetime(2026, 2, 3, tzinfo=UTC)),
+    "flood": ("There was a flood in the boathouse on 12 March.", datetime(2026, 3, 20, tzinfo=UTC)),
+    "after": ("We bought a winch for the boathouse.", datetime(2026, 4, 8, tzinfo=UTC)),
+}
+TALK = {"flood": ("The insurer wrote about the flood on 12 March.", FLOOD["flood"][1])}
+
+
+@pytest.mark.parametrize(
+    ("texts", "question", "told", "left_out"),
+    [
+        (FLOOD, "What did we buy before the flood?", "two pumps", "winch"),
+        (FLOOD, "What did we buy after the flood?", "winch", "pumps"),
+        (FLOOD | TALK, "What did we buy after the flood?", "pumps", "fire"),
+    ],
+)
+def test_an_event_is_a_limit_where_a_sentence_tells_the_day_on_which_it_was(
+    shelf: Shelf,
+    memory_of: MemoryOf,
+    texts: dict[str, tuple[str, datetime]],
+    question: str,
+    told: str,
+    left_out: str,
+) -> None:
+    shelf.put([memory_of(name, text, created_at=made) for name, (text, made) in texts.items()])
+    given = extract_answer(shelf.searcher().search(question)).text
+    assert told in given
+    assert left_out not in given

@@ -10,11 +10,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
 from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memctl.language.date_mentions import date_spans
 from memctl.language.sentence_splitting import has_empty_line, split_sentences, without_link_marks
 from memctl.language.term_analysis import query_terms
 from memctl.language.word_lists import with_english_labels
@@ -61,7 +63,7 @@ from memctl.search.answering.evidence_parts import (
 )
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import MAX_HITS_READ, SearchOutcome
-from memctl.search.query.question import Question, Slot, question_language
+from memctl.search.query.question import Question, Slot, TimeExpression, question_language
 from memctl.search.query.subject_questions import (
     CONTINUES,
     lacks_full_name,
@@ -267,16 +269,58 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     return sorted(found, key=lambda item: (-item.score, item.hit.rank, item.start))
 
 
+_BESIDE_EVENT = lazy_regex(
+    r"\b(?:did|was|were|had|has|have|happened)\b.*?"
+    r"\b(?P<when>(?P<side>before|after|since|until) (?:the|our|my|his|her|their|that)"
+    r" (?P<event>(?:(?!of\b|to\b|for\b)[^\W\d_][\w'’-]* ){0,2}[^\W\d_][\w'’-]*))\W*$",
+    re.IGNORECASE,
+)
+_TOOK_PLACE = (
+    r"\b(?:(?:there (?:was|were)|(?:we|they|i) had) (?:an?|the|our|another) (?:\w+ ){{0,2}}{event}"
+    r"|(?:the|our|an?) (?:\w+ ){{0,2}}{event}(?: \w+){{0,4}}"
+    r" (?:was on|was held|took place|happened|broke out|is on|started|began))\b"
+)
+"""Says that an event took place, as against mere talk of it."""
+
+
+def event_limit(outcome: SearchOutcome) -> TimeExpression | None:
+    """Return the time beside an event that a question ends with, such as "after the fire".
+
+    None where no sentence of the hits tells the day on which it took place, or they tell several.
+    """
+    question = outcome.asked.text
+    asked = _BESIDE_EVENT.search(question)
+    if asked is None or asks_for_earlier(question):
+        return None
+    took_place = re.compile(_TOOK_PLACE.format(event=re.escape(asked["event"])), re.IGNORECASE)
+    days = {
+        span.day
+        for hit in outcome.hits[:MAX_HITS_READ]
+        for start, end in split_sentences(hit.text)
+        if took_place.search(hit.text, start, end)
+        for span in date_spans(hit.text[start:end], hit.created_at)
+    }
+    day = days.pop() if len(days) == 1 else None
+    if day is None:
+        return None
+    if asked["side"].lower() in ("before", "until"):
+        return TimeExpression(asked["when"], date.min, day - timedelta(days=1), is_limit=True)
+    return TimeExpression(asked["when"], day, date.max, is_limit=True)
+
+
 def plainly_asked(outcome: SearchOutcome) -> SearchOutcome:
     """Return what was found for a question, asked without what sentences rarely say.
 
-    "Who was our tutor before Ines?" is answered by who was the tutor, and "on which three days did
-    it hail?" by when it did.
+    "Who was our tutor before Ines?" is answered by who was the tutor, "on which three days did it
+    hail?" by when it did, and "what broke after the flood?" by what broke.
     """
     asked = outcome.asked
     spans = [(*span, "") for span in looking_back(asked.text)]
     if days := asks_for_days(asked.text):
         spans.append((days.start, days.end, "when" if days.start else "When"))
+    if limit := event_limit(outcome):
+        start = asked.text.rindex(limit.text)
+        spans.append((start, start + len(limit.text), ""))
     gone = {at for start, end, _ in spans for at in asked.words_between(start, end)}
     slots = tuple(() if at in gone else each for at, each in enumerate(asked.word_slots))
     if not gone or not any(slots):

@@ -56,6 +56,7 @@ from memctl.search.answering.evidence_parts import (
 )
 from memctl.search.answering.evidence_sentences import (
     EvidenceSentence,
+    event_limit,
     log_odds,
     rank_sentences,
     topics_of,
@@ -166,7 +167,12 @@ def extract_answer(
         if special := special_answer(outcome):
             return special
         sentences = rank_sentences(outcome)
-    inside = [item for item in sentences if is_of_asked_time(item, outcome)]
+    limits = _time_limits(outcome)
+    inside = [
+        item
+        for item in sentences
+        if all(_lies_within(item, limit) for limit in limits) and _fits_day_of_asking(item, outcome)
+    ]
     is_of_other_time = len(inside) < len(sentences) and all(x.score < MIN_CLOSE for x in inside)
     sentences = sentences if is_of_other_time else inside
     if subject := _subject(outcome):
@@ -928,8 +934,8 @@ _TELLS_OF_PAST = lazy_regex(
 _YEAR = lazy_regex(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
 
 
-def is_of_asked_time(item: EvidenceSentence, outcome: SearchOutcome) -> bool:
-    """Return whether a sentence is of the time that a question limits its answer to, if it does.
+def _time_limits(outcome: SearchOutcome) -> list[TimeExpression]:
+    """Return the times that a question limits its answer to.
 
     People misremember in which month something was, so "in May" excludes nothing; "since May" and
     "between March and May" do.
@@ -942,7 +948,8 @@ def is_of_asked_time(item: EvidenceSentence, outcome: SearchOutcome) -> bool:
         if each.is_limit
         and (is_of_past or each.first != date.min or _YEAR.search(each.text))  # else a deadline
     ]
-    return all(_lies_within(item, limit) for limit in limits) and _fits_day_of_asking(item, outcome)
+    event = event_limit(outcome)
+    return [*limits, event] if event else limits
 
 
 _RECURS = lazy_regex(
