@@ -761,6 +761,17 @@ def test_several_days_are_told_once_each_in_their_order(
     ]  # fmt: skip
 
 
+def test_a_sentence_that_says_how_many_times_it_was_tells_all(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    text = "Hail broke a pane three times: in January, in March and in May."
+    other = memory_of("may", HAIL["may"], created_at=MAY)
+    shelf.put([memory_of("all", text, created_at=MAY), other])
+    given = ask(shelf.searcher(), "Which three times did hail break a pane?")
+    assert given.found
+    assert given.text == f"{text} [1]"
+
+
 def test_the_days_of_the_week_on_which_something_is_are_not_listed_by_date() -> None:
     assert asks_for_days("What days is the shop open?") is None
     assert asks_for_days("What times did the bus leave?") is None

@@ -496,9 +496,12 @@ def asks_for_days(question: str) -> AskedDays | None:
     asked = _ASKS_FOR_DAYS.search(question)
     if asked is None or (asked[0].lower().endswith("times") and not asked["count"]):
         return None  # "what times" are those of a timetable
-    count = asked["count"] and asked["count"].lower()
-    known = {word: number for number, word in enumerate(_SMALL_NUMBERS, start=2)}
-    return AskedDays(*asked.span(), int(known.get(count, count)) if count else None)
+    return AskedDays(*asked.span(), number_of(asked["count"]) if asked["count"] else None)
+
+
+def number_of(word: str) -> int:
+    """Return the number that is meant by digits, or by a word from two to ten."""
+    return int(word) if word.isdigit() else _SMALL_NUMBERS.index(word.lower()) + 2
 
 
 _ASKS_WHY = lazy_regex(

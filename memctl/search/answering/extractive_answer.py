@@ -45,6 +45,7 @@ from memctl.search.answering.evidence_parts import (
     is_time_word,
     lacks_count,
     named_successor,
+    number_of,
     only_supposes,
     speaker_of_himself,
     speech_start,
@@ -188,7 +189,10 @@ def extract_answer(
     earlier = _earlier_and_later(outcome, sentences) if looks_back else []
     likely = _likely_sentences(sentences, _MIN_STEP_SHARE if is_open else MIN_SCORE_SHARE)
     given = earlier or _drop_duplicates(likely)[:MAX_SENTENCES]
-    if wants_days and not (of_days := _one_for_each_day(likely)):
+    complete = [item for item in likely if wants_days and _says_how_many(item, wants_days)][:1]
+    if complete:
+        wants_days, given, likely, sentences = None, complete, complete, complete
+    elif wants_days and not (of_days := _one_for_each_day(likely)):
         wants_days = None
     elif wants_days:
         given = of_days
@@ -779,6 +783,11 @@ def _reading_order(chosen: Sequence[EvidenceSentence]) -> list[EvidenceSentence]
 # --- several days ---------------------------------------------------------------------------------
 
 _MAX_DAYS = 12
+_TIMES_IN_NUMBERS = lazy_regex(
+    r"\b(?P<count>two|three|four|five|six|seven|eight|nine|ten|\d\d?) (?:\w+ )?"
+    r"(?:times|days|dates|occasions|nights|evenings|weekends)\b",
+    re.IGNORECASE,
+)
 
 
 def _one_for_each_day(items: Iterable[EvidenceSentence]) -> list[EvidenceSentence]:
@@ -799,6 +808,12 @@ def _days_told(item: EvidenceSentence) -> set[date]:
     named = {days_of_iso(span.iso)[0] for span in date_spans(item.text, said)}
     is_of_day = is_said(item.hit) or is_of_stated_day(item.hit)
     return named or ({said.date()} if is_of_day else set())
+
+
+def _says_how_many(item: EvidenceSentence, wanted: AskedDays) -> bool:
+    """Return whether a sentence says itself that it was so many times: then it tells all."""
+    said = _TIMES_IN_NUMBERS.search(item.quoted_text)
+    return said is not None and wanted.count == number_of(said["count"])
 
 
 def _are_so_many(items: Sequence[EvidenceSentence], wanted: AskedDays) -> bool:
