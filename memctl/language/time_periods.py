@@ -28,6 +28,8 @@ class Period(Struct, frozen=True):
     end: int
     first: date
     last: date
+    is_limit: bool = False
+    """Whether words say what it is a limit of: "since May", "between March and May"."""
 
     @property
     def is_open(self) -> bool:
@@ -165,7 +167,11 @@ def periods(question: str, today: date) -> list[Period]:
     has_name, has_month = not _TIME_WORDS.isdisjoint(words), not _MONTH_WORDS.isdisjoint(words)
     if has_name or years:
         question = _HYPHEN_AFTER_PART.sub(r"\1 ", question)  # no date stands behind a hyphen
-    named = [*(_relative_periods(question, today) if has_name else ()), *_dated_periods(question)]
+    named = [
+        *(_relative_periods(question, today) if has_name else ()),
+        *_dated_periods(question),
+        *(_bounded_days(question, today) if has_month else ()),
+    ]
     if _DIGIT.search(question):
         named += _numbered_periods(question, today)
     named.sort(key=lambda each: each.start - each.end)
@@ -389,8 +395,25 @@ def _narrow(question: str, start: int, days: Days) -> tuple[int, Days]:
     if part := _before(question, start, _PART_BEFORE):
         start, days = part.start(), _part(part[1], days)
     if bound := _before(question, start, _BOUND_BEFORE):
-        start, days = bound.start(), _bound(bound[1], days)
+        start, days = bound.start(), _bound(bound[1], days, part[1] if part else None)
     return start, days
+
+
+def _bounded_days(question: str, today: date) -> Iterator[Period]:
+    """Yield the days without a year that have one end, each in the last year that has begun it."""
+    whole = {span.end for span in date_spans(question)}
+    for span in date_spans(question, datetime.combine(today, time.min, UTC)):
+        bound = _before(question, span.start, _BOUND_BEFORE)
+        if bound and span.day and span.end not in whole and _DIGIT.search(question, span.start):
+            written = question[span.start : span.end]
+            if _MONTH_NAME.search(written) and (days := _latest_in_year(written, today)):
+                yield Period(bound.start(), span.end, *_bound(bound[1], days))
+
+
+def _latest_in_year(written: str, today: date) -> Days | None:
+    """Return a day of the last year in which it has begun."""
+    found = (_in_year(written, today.year - back) for back in range(_MAX_YEARS_BETWEEN))
+    return next((days for days in found if days and days[0] <= today), None)
 
 
 def _before(question: str, end: int, pattern: re.Pattern[str]) -> re.Match[str] | None:
@@ -411,7 +434,7 @@ def _spans(question: str, today: date) -> Iterator[Period]:
         except ValueError:  # a day that no calendar has
             continue
         if days is not None:
-            yield Period(match.start(), match.end(), *days)
+            yield Period(match.start(), match.end(), *days, is_limit=bool(match["from"]))
 
 
 def _between(first: str, last: str, today: date, *, is_said: bool) -> Days | None:
@@ -496,7 +519,9 @@ def _relative_periods(question: str, today: date) -> Iterator[Period]:
             continue
         if days is not None:
             yield Period(
-                match.start(), match.end(), *_bound(match["bound"], _part(match["part"], days))
+                match.start(),
+                match.end(),
+                *_bound(match["bound"], _part(match["part"], days), match["part"]),
             )
 
 
@@ -531,12 +556,17 @@ def _part(part: str | None, days: Days) -> Days:
     return days
 
 
-def _bound(bound: str | None, days: Days) -> Days:
+def _bound(bound: str | None, days: Days, part: str | None = None) -> Days:
+    """Return the days up to some days or from them on; before the end of May is in May, too."""
     match _BOUNDS.get(bound.lower()) if bound else None:
         case "since":
             return days[0], date.max
+        case "before" if part and _PARTS[part.lower()] == "late":
+            return date.min, days[1]
         case "before":
             return date.min, days[0] - _DAY
+        case "by":
+            return date.min, days[1]
         case "after":
             return days[1] + _DAY, date.max
     return days

@@ -8,7 +8,7 @@ them by a model, and select what to show.  Searching reads snapshots and never w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from memctl.search.ranking.scored_candidates import (
     load_author,
     load_document,
     load_hits,
+    load_past_versions,
     load_statements_of,
     load_turns_around,
     score_candidates,
@@ -334,6 +335,7 @@ class Searcher:
         shown = ranked if plan.selects else ranked[: plan.limit]
         return SearchOutcome(
             asked=question,
+            asked_on=self._asked_on(plan),
             mode=plan.mode,
             statistics=statistics,
             languages=analysis.languages,
@@ -353,6 +355,7 @@ class Searcher:
             has_cosines=is_by_words,
             load_turns_around=partial(load_turns_around, self._sources),
             load_document=partial(load_document, self._sources),
+            load_past_versions=partial(load_past_versions, self._sources),
             load_author=partial(load_author, self._sources),
             load_statements_of=partial(load_statements_of, self._sources, scope),
             notes=(
@@ -372,9 +375,13 @@ class Searcher:
             self._corpus.statistics(filters, scope),
             self._sources,
             scope.where,
-            self._clock().date(),
+            self._asked_on(plan),
             partial(self._corpus.count, scope),
         )
+
+    def _asked_on(self, plan: SearchPlan) -> date:
+        """Return the day from which a question counts: today, or the one as of which it asks."""
+        return (plan.filters.as_of or self._clock()).date()
 
     def _hits(self, items: Sequence[ScoredCandidate], plan: SearchPlan) -> tuple[Hit, ...]:
         at = plan.filters.as_of or self._clock()

@@ -461,11 +461,11 @@ class PostHolder(Struct, frozen=True):
     about: frozenset[str]
     """The stems of what it may be a post of: of the titles above, and of other names."""
 
-    def succeeds(self, other: PostHolder) -> bool:
+    def succeeds(self, other: PostHolder, *, of_any: bool = False) -> bool:
         """Return whether this one surely has got the post that the other one had.
 
         Posts of one name are two where each is about something that the other is not, unless the
-        sentence says who had it before.
+        sentence says who had it before.  So they are where no person has it, unless ``of_any``.
         """
         mine, theirs = set(self.name.split()), set(other.name.split())
         if not self.is_new or other.is_past or self.post != other.post:
@@ -475,7 +475,7 @@ class PostHolder(Struct, frozen=True):
         if self.former:
             return not theirs.isdisjoint(self.former.split())
         is_one_post = self.about <= other.about or other.about <= self.about
-        return is_one_post and all(each._is_person() for each in (self, other))
+        return is_one_post and (of_any or all(each._is_person() for each in (self, other)))
 
     def _is_person(self) -> bool:
         return self.name.split()[0] in known_names().given

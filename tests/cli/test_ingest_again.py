@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -49,6 +50,25 @@ def test_a_changed_file_supersedes_what_was_remembered_of_it(
     assert "4711" not in json.dumps(answer["hits"])
     again = memctl("ingest", str(notes), "-o", "json").json
     assert (again["ingested"], again["skipped"]) == (0, 1)
+
+
+def test_how_it_was_is_answered_from_the_replaced_version_and_only_where_it_differs(
+    memctl: Run, notes: Path
+) -> None:
+    memctl("ingest", str(notes))
+    (notes / "code.md").write_text("The door code is 1234.\n")
+    memctl("ingest", str(notes))
+    answer = memctl("query", "what was the previous door code?", "-o", "json").json["answer"]
+    assert answer["found"]
+    assert re.fullmatch(
+        r"Until [\d-]{10}: The door code is 4711\. \[1\] "
+        r"Since then: The door code is 1234\. \[2\]",
+        answer["text"],
+    )
+    (notes / "code.md").write_text("The door code is 1234. The lock is new.\n")
+    memctl("ingest", str(notes))
+    answer = memctl("query", "what was the previous door code?", "-o", "json").json["answer"]
+    assert not answer["found"]
 
 
 def test_a_file_that_is_as_it_was_before_is_current_again(

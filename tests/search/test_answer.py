@@ -14,6 +14,7 @@ from memctl.records import Answer, Entity, Filters, Memory
 from memctl.schema.arrow_tables import documents_table, entities_table
 from memctl.search.answering.evidence_parts import (
     asks_for_amount,
+    asks_for_days,
     asks_for_earlier,
     asks_something,
     asks_why,
@@ -675,16 +676,16 @@ DELIVERY = {
         (RENT, "How much is the studio rent?", "As of", ["may", "mar"]),
         (RENT, "What was the studio rent at first?", "On 2026-01-10", ["jan", "may"]),
         (GRANT, "What is the deadline for the Weller grant?", "As of", ["may", "jan"]),
-        (GRANT, "What was the previous deadline for the grant?", "As of", ["may", "mar"]),
+        (GRANT, "What was the previous deadline for the grant?", "Until", ["mar", "may"]),
         (NEWSLETTER, "Who is in charge of the newsletter?", "As of", ["may", "jan"]),
         (POST, "Who is our contact at the bank now?", "As of", ["may", "jan"]),
         (LABELS, "Who is the secretary?", "As of", ["may", "jan"]),
-        (LABELS, "Who was secretary before Ida?", "As of", ["may", "jan"]),
+        (LABELS, "Who was secretary before Ida?", "Until", ["jan", "may"]),
         (IRONING, "Who does the ironing now?", "As of", ["mar", "jan"]),
         (NEWSLETTER, "Who was originally in charge of the newsletter?", "On", ["jan", "mar"]),
     ],
 )
-def test_of_several_states_the_newest_is_told_first_unless_it_is_asked_for_the_first(
+def test_of_several_states_the_newest_is_told_first_unless_it_is_asked_for_an_earlier_one(
     shelf: Shelf,
     memory_of: MemoryOf,
     states: Mapping[str, str],
@@ -699,6 +700,121 @@ def test_of_several_states_the_newest_is_told_first_unless_it_is_asked_for_the_f
     assert given.text.removeprefix(f"{UNSURE} ").startswith(start)
 
 
+CATERER = {
+    "jan": "Our caterer is Bellamy Kitchen.",
+    "may": "Our caterer is now Olsen Foods.",
+}
+FARE = {"jan": "The ferry costs 12 euros.", "mar": "The ferry went up to 15 euros."}
+
+
+@pytest.mark.parametrize(
+    ("states", "question", "text"),
+    [
+        (CATERER, "Who was the previous caterer?",
+         "Until 2026-05-12: Our caterer is Bellamy Kitchen. [1]"),
+        (CATERER, "Who was our caterer before Olsen?",
+         "Until 2026-05-12: Our caterer is Bellamy Kitchen. [1]"),
+        (CATERER, "Who was our caterer before Bellamy?", UNSURE),
+        (FARE, "What did the ferry cost before?",
+         "Until 2026-03-24: The ferry costs 12 euros. [1] Since then: The ferry went up"),
+        ({"jan": FARE["jan"]}, "What did the ferry cost before?", UNSURE),
+        ({"jan": CATERER["jan"]}, "Who was the previous caterer?", UNSURE),
+        ({"jan": "Sam Orr takes over the bar from Lena Holm."}, "Who did the bar before Sam?",
+         "Sam Orr takes over the bar from Lena Holm."),
+        ({"jan": "Sam Orr takes over the bar from Lena Holm."}, "Who did the bar before Lena?",
+         UNSURE),
+    ],
+)  # fmt: skip
+def test_how_it_was_before_is_told_with_the_day_until_which_it_was_and_never_by_what_is(
+    shelf: Shelf, memory_of: MemoryOf, states: Mapping[str, str], question: str, text: str
+) -> None:
+    days = {"jan": JANUARY, "mar": MARCH, "may": MAY}
+    shelf.put([memory_of(name, said, created_at=days[name]) for name, said in states.items()])
+    assert ask(shelf.searcher(), question).text.startswith(text)
+
+
+HAIL = {
+    "jan": "Hail broke a pane on 8 January 2026.",
+    "mar": "Hail broke a pane on 23 March 2026.",
+    "again": "On 23 March 2026 hail broke a pane.",
+    "may": "Hail broke a pane on 11 May 2026.",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "is_found"),
+    [
+        ("On which days did hail break a pane?", True),
+        ("Which three times did hail break a pane?", True),
+        ("Which four times did hail break a pane?", False),
+    ],
+)
+def test_several_days_are_told_once_each_in_their_order(
+    shelf: Shelf, memory_of: MemoryOf, question: str, *, is_found: bool
+) -> None:
+    days = {"jan": JANUARY, "mar": MARCH, "again": MAY, "may": MAY}
+    shelf.put([memory_of(name, text, created_at=days[name]) for name, text in HAIL.items()])
+    given = ask(shelf.searcher(), question)
+    assert given.found is is_found
+    assert re.findall(r"8 January|23 March|11 May", given.text) == [
+        "8 January", "23 March", "11 May"
+    ]  # fmt: skip
+
+
+def test_a_sentence_that_says_how_many_times_it_was_tells_all(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    text = "Hail broke a pane three times: in January, in March and in May."
+    other = memory_of("may", HAIL["may"], created_at=MAY)
+    shelf.put([memory_of("all", text, created_at=MAY), other])
+    given = ask(shelf.searcher(), "Which three times did hail break a pane?")
+    assert given.found
+    assert given.text == f"{text} [1]"
+
+
+def test_the_days_of_the_week_on_which_something_is_are_not_listed_by_date() -> None:
+    assert asks_for_days("What days is the shop open?") is None
+    assert asks_for_days("What times did the bus leave?") is None
+    assert asks_for_days("Which two nights was the bar shut?") is not None
+
+
+@pytest.mark.parametrize(
+    ("said", "start"),
+    [
+        (("Ira: The seed swap is on Thursday.", "Bo: ok", "Ira: sorry, make it Friday instead"),
+         "As of 2026-05-12: Ira: sorry, make it Friday instead [1] Before that:"),
+        (("Ira: The seed swap is on Thursday.", "Bo: can we make it Friday?", "Ira: sure"),
+         "As of 2026-05-12: Bo: can we make it Friday? [1] Before that:"),
+        (("Ira: The seed swap is on Thursday.", "Bo: can we make it Friday?", "Ira: not really"),
+         "Ira: The seed swap is on Thursday."),
+        (("Ira: The seed swap is on Thursday.", "Bo: The dentist wants to see Nils on Monday.",
+          "Ira: make it Friday then"), "Ira: The seed swap is on Thursday."),
+        (("Ira: The seed swap is on Thursday.", "Bo: 40 chairs instead of 30"),
+         "Ira: The seed swap is on Thursday."),
+        (("Ira: The seed swap is on Thursday.", "Bo: make it 40 chairs"),
+         "Ira: The seed swap is on Thursday."),
+    ],
+)  # fmt: skip
+def test_what_is_changed_later_in_a_conversation_counts(
+    shelf: Shelf, memory_of: MemoryOf, said: Sequence[str], start: str
+) -> None:
+    turns = [
+        memory_of(f"t{at}", text, type="turn", session_id="s", turn=at, created_at=MAY)
+        for at, text in enumerate(said)
+    ]
+    shelf.put([*turns, memory_of("x", "The office has a new lamp.")])
+    assert ask(shelf.searcher(), "What day is the seed swap?").text.startswith(start)
+
+
+def test_a_quoted_proposal_does_not_outweigh_the_reply_above_it(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    mail = {"doc_type": "email", "title": "Re: Chairs", "created_at": MAY}
+    text = "We can lend 60 chairs.\n\n> The marquee needs 40 chairs I think."
+    shelf.put([memory_of("mail", text, **mail), memory_of("x", "The office has a new lamp.")])
+    assert "40" not in ask(shelf.searcher(), "How many chairs for the marquee?").text
+
+
 @pytest.mark.parametrize(
     ("question", "is_for_earlier"),
     [
@@ -708,6 +824,14 @@ def test_of_several_states_the_newest_is_told_first_unless_it_is_asked_for_the_f
         ("Who was our dentist before Dr Holt?", True),
         ("Who was secretary before him?", True),
         ("Who did the shopping before?", True),
+        ("Who was our caterer before Olsen?", True),
+        ("Which firm had the contract before Olsen?", True),
+        ("What did the hall cost before?", True),
+        ("What did the hall cost the day before?", False),
+        ("What did we pay before the increase?", True),
+        ("What do we pay before the increase?", False),
+        ("What was the old address?", True),
+        ("What was in the old shed?", False),
         ("Who did the shopping before the party?", False),
         ("Who did the shopping before Christmas?", False),
         ("Who did the shopping before May?", False),
@@ -1182,6 +1306,17 @@ def test_a_greeting_is_no_evidence_for_who_says_it(shelf: Shelf, memory_of: Memo
         ("How many came?", "Nobody told me.", False),
         ("How many trips did we make?", "We made 5 day trips.", False),
         ("How many trips did we make?", "We were away for 5 days.", True),
+        ("How many canoes do we have?", "The canoes need 8 paddles.", True),
+        ("How many canoes do we have?", "The canoes hold 3 people.", False),
+        ("How many canoes do we have?", "Canoes: 6, with 8 paddles.", False),
+        ("How many canoes do we have?", "We have 4 red canoes and 8 paddles.", False),
+        ("How many canoes do we have?", "Eight paddles for the 4.", False),
+        ("How many batteries are left?", "The battery powers 2 lamps.", True),
+        ("How many batteries are left?", "One battery powers 2 lamps.", False),
+        ("How many times did we move the mooring?", "We moved the mooring 3 times.", False),
+        ("How many times did we move the mooring?", "We moved the mooring twice.", False),
+        ("How many times did we move the mooring?", "The mooring has 2 chains.", True),
+        ("How many times a week do we row?", "We row every evening.", False),
     ],
 )
 def test_a_measure_counts_no_things(question: str, sentence: str, lacks: bool) -> None:

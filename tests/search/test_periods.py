@@ -8,7 +8,8 @@ from datetime import UTC, date, datetime
 import pytest
 
 from memctl.language.time_periods import periods
-from memctl.records import Memory
+from memctl.records import Filters, Memory
+from memctl.search.answering.excerpts import UNSURE
 from memctl.search.answering.extractive_answer import NOT_FOUND, extract_answer
 from tests.search.conftest import Shelf
 
@@ -104,7 +105,10 @@ ASKED = date(2026, 11, 22)
         ("Who came between November 2024 and February?", "between November 2024 and February",
          "2024-11-01", "2025-02-28"),
         ("What did we give in May to 3 charities?", "in May", "2026-05-01", "2026-05-31"),
-        ("Who came before the end of May?", "before the end of May", "0001-01-01", "2026-05-20"),
+        ("Who came before the end of May?", "before the end of May", "0001-01-01", "2026-05-31"),
+        ("Who had come by the end of 2024?", "by the end of 2024", "0001-01-01", "2024-12-31"),
+        ("Who came prior to 12 May?", "prior to 12 May", "0001-01-01", "2026-05-11"),
+        ("Who came after 12 May?", "after 12 May", "2026-05-13", "9999-12-31"),
         ("What changed since the beginning of 2025?", "since the beginning of 2025", "2025-01-01",
          "9999-12-31"),
         ("¿Quién vino el fin de semana pasado?", "fin de semana pasado", "2026-11-14",
@@ -374,3 +378,122 @@ def test_what_happened_to_something_is_not_answered_with_all_that_happened(
     searcher = statements(shelf, memory_of).searcher()
     found = extract_answer(searcher.search("What happened to the beam in November 2024?"))
     assert found.text.startswith("The new beam is in. [1]")
+
+
+LOG = {
+    "winter": ("We decided to paint the hull blue.", datetime(2026, 1, 14, tzinfo=UTC)),
+    "spring": ("We decided to paint the hull green.", datetime(2026, 4, 20, tzinfo=UTC)),
+    "report": (
+        "On 9 February 2026 we decided to paint the hull red.",
+        datetime(2026, 5, 28, tzinfo=UTC),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "told", "left_out"),
+    [
+        ("What did we decide to paint before April?", ("blue", "red"), "green"),
+        ("What did we decide to paint by the end of January?", ("blue",), "green"),
+        ("What did we decide to paint since March?", ("green",), "red"),
+        ("What did we decide to paint between April and May?", ("green",), "red"),
+    ],
+)
+def test_a_limit_in_time_leaves_out_what_is_of_another_time(
+    shelf: Shelf, memory_of: MemoryOf, question: str, told: tuple[str, ...], left_out: str
+) -> None:
+    shelf.put([memory_of(name, text, created_at=made) for name, (text, made) in LOG.items()])
+    given = extract_answer(shelf.searcher().search(question))
+    assert all(each in given.text for each in told)
+    assert left_out not in given.text
+
+
+@pytest.mark.parametrize(
+    ("question", "is_found"),
+    [
+        ("Who painted the hull before 2026?", False),
+        ("Who painted the hull since February?", False),
+        ("Who painted the hull since January?", True),
+    ],
+)
+def test_nothing_of_another_time_is_given_as_fact(
+    shelf: Shelf, memory_of: MemoryOf, question: str, *, is_found: bool
+) -> None:
+    text, made = "Mirko Dahl paints the hull.", LOG["winter"][1]
+    old = memory_of("x", "The mast is ash.", created_at=datetime(2025, 3, 3, tzinfo=UTC))
+    shelf.put([memory_of("who", text, created_at=made), old])
+    assert extract_answer(shelf.searcher().search(question)).found is is_found
+
+
+CONCERTS = {
+    "past": "The next concert of the choir is on 14 March 2026.",
+    "coming": "The next concert of the choir is on 11 July 2026.",
+}
+
+
+@pytest.mark.parametrize(
+    ("known", "as_of", "start"),
+    [
+        (("past", "coming"), None, "The next concert of the choir is on 11 July 2026."),
+        (("past",), None, UNSURE),
+        (("past",), datetime(2026, 3, 1, tzinfo=UTC), "The next concert of the choir is on 14"),
+    ],
+)
+def test_what_is_next_counts_from_the_day_of_asking(
+    shelf: Shelf, memory_of: MemoryOf, known: tuple[str, ...], as_of: datetime | None, start: str
+) -> None:
+    shelf.put([*(memory_of(name, CONCERTS[name]) for name in known), memory_of("x", "The mast.")])
+    found = shelf.searcher().search("When is the next concert?", filters=Filters(as_of=as_of))
+    assert extract_answer(found).text.startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("question", "items"),
+    [
+        ("What is overdue on the boat list?", ["scrape the keel by 2 May 2026 [1]"]),
+        ("What's upcoming on the boat list?", ["order rope by 9 June 2026 [1]",
+                                              "pay the berth by 1 July 2026 [1]"]),
+    ],
+)  # fmt: skip
+def test_the_items_of_a_list_that_are_overdue_or_to_come_count_from_the_day_of_asking(
+    shelf: Shelf, memory_of: MemoryOf, question: str, items: list[str]
+) -> None:
+    lines = (
+        "- [ ] pay the berth by 1 July 2026",
+        "- [x] wash the sails by 4 April 2026",
+        "- [ ] scrape the keel by 2 May 2026",
+        "- [ ] order rope by 9 June 2026",
+        "- [ ] find the oar",
+    )
+    shelf.put([memory_of("list", "\n".join(lines), title="Boat list"), memory_of("x", "The mast.")])
+    assert extract_answer(shelf.searcher().search(question)).text.splitlines() == items
+
+
+FLOOD = {
+    "before": ("We bought two pumps for the boathouse.", datetime(2026, 2, 3, tzinfo=UTC)),
+    "flood": ("There was a flood in the boathouse on 12 March.", datetime(2026, 3, 20, tzinfo=UTC)),
+    "after": ("We bought a winch for the boathouse.", datetime(2026, 4, 8, tzinfo=UTC)),
+}
+TALK = {"flood": ("The insurer wrote about the flood on 12 March.", FLOOD["flood"][1])}
+
+
+@pytest.mark.parametrize(
+    ("texts", "question", "told", "left_out"),
+    [
+        (FLOOD, "What did we buy before the flood?", "two pumps", "winch"),
+        (FLOOD, "What did we buy after the flood?", "winch", "pumps"),
+        (FLOOD | TALK, "What did we buy after the flood?", "pumps", "fire"),
+    ],
+)
+def test_an_event_is_a_limit_where_a_sentence_tells_the_day_on_which_it_was(
+    shelf: Shelf,
+    memory_of: MemoryOf,
+    texts: dict[str, tuple[str, datetime]],
+    question: str,
+    told: str,
+    left_out: str,
+) -> None:
+    shelf.put([memory_of(name, text, created_at=made) for name, (text, made) in texts.items()])
+    given = extract_answer(shelf.searcher().search(question)).text
+    assert told in given
+    assert left_out not in given

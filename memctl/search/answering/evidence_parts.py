@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import PurePath
 
 from msgspec import Struct
@@ -377,18 +377,51 @@ _ASKS_FOR_OLDEST = lazy_regex(
     r"|inizialmente|all['’]inizio|aanvankelijk)\b",
     re.IGNORECASE,
 )
-_ASKS_FOR_EARLIER = lazy_regex(
-    rf"{_ASKS_FOR_OLDEST.pattern}|\b(?:previous(?:ly)?|former(?:ly)?|used to|before that"
+_OF_EARLIER = (
+    r"\b(?:previous(?:ly)?|former(?:ly)?|used to|before that"
     r"|vorher\w*|bisher\w*|früher\w*|auparavant|précédent\w*"
-    r"|antes|anterior\w*|prima|precedente)\b",
+    r"|antes|anterior\w*|prima|precedente)\b"
+)
+_BEFORE_A_CHANGE = (
+    r"(?<=\bbefore )(?:(?:the|its|our|my|that|this) (?:\w+ )?"
+    r"(?:increase|rise|raise|hike|reduction|change|changeover|handover|takeover)|"
+    r"(?:it|they|this|that) (?:was |were )?(?:changed|rose|increased|raised|went (?:up|down)))\b"
+)
+_OLD_VALUE = (
+    r"\bold (?=(?:e-?mail |phone |postal |street )?(?:address|prices?|rates?|rent|fees?|number"
+    r"|password|code|pin|deadline|date|day|hours|name|supplier|provider|insurer|landlord|tenant"
+    r"|owner|manager|contact|doctor|dentist|limit|tariff|salary|wages?)\b)"
+)
+_ASKS_FOR_EARLIER = lazy_regex(
+    rf"{_ASKS_FOR_OLDEST.pattern}|{_OF_EARLIER}"
+    rf"|\b(?:was|were|did|had)\b.*(?:{_OLD_VALUE}|{_BEFORE_A_CHANGE})",
     re.IGNORECASE,
 )
 """In a question for how something was before it changed."""
+_LOOKING_BACK = lazy_regex(
+    rf"{_OF_EARLIER}|\bbefore {_BEFORE_A_CHANGE}|{_OLD_VALUE}", re.IGNORECASE
+)
 _ASKS_WHO_BEFORE = lazy_regex(
-    r"\bwho (?:was|were|had|did)\b[^?]*\bbefore"
-    r"(?: (?P<title>(?:dr|mrs?|ms|miss|prof)\.? )?(?P<name>[^\W\d_][\w'’-]*)|\W*$)",
+    r"\b(?:who|(?:what|which) (?:company|firm|supplier|provider|insurer|bank)) "
+    r"(?:was|were|had|did)\b[^?]*\b(?P<before>before"
+    r" (?P<title>(?:dr|mrs?|ms|miss|prof)\.? )?(?P<name>[^\W\d_][\w'’-]*)"
+    r"(?: (?-i:[A-ZÀ-Þ])[\w'’-]*)*(?: (?:took over|took on|came|started|joined))?)",
     re.IGNORECASE,
 )
+_ASKS_WHAT_BEFORE = lazy_regex(
+    r"\b(?:who|what|which|where|how (?:much|many))\b[^?]* ?\b(?:was|were|had|did)\b[^?]*"
+    r"(?<!\bday )(?<!night )(?<!week )(?<!month )(?<!year )(?<!evening )(?<!time )(?<!from )"
+    r"\b(?P<before>before)\W*$",
+    re.IGNORECASE,
+)
+_STATES_EARLIER = lazy_regex(
+    rf"{_OF_EARLIER}|\b(?:until|till|before|earlier|originally|initially|old|ex|was|were|had"
+    r"|went from|no longer|once|replac\w+|succeed\w*|instead of|rather than|took over|takes over"
+    r"|(?:up|down) from|bis|war|waren|hatte|statt|avant|était|jusqu['’]\w*|era|fino|hasta|tot)\b"
+    r"|\bfrom\b.*\bto\b|->|→",
+    re.IGNORECASE,
+)
+"""What says how something was, besides a verb of its own in the past tense."""
 _OBJECT_PRONOUNS = frozenset({"him", "her", "them"})
 
 
@@ -402,20 +435,82 @@ def asks_for_earlier(question: str) -> bool:
 
     "Who was it before?" and "before Ida?" do, "before the party?" asks for an event.
     """
-    if _ASKS_FOR_EARLIER.search(question) is not None:
-        return True
+    asks = _ASKS_FOR_EARLIER.search(question) or _ASKS_WHAT_BEFORE.search(question)
+    return asks is not None or _before_whom(question) is not None
+
+
+def looking_back(question: str) -> list[Span]:
+    """Return what in a question only says that it asks how something was before it changed.
+
+    Without it, the question asks for the same of today.
+    """
+    if not asks_for_earlier(question):
+        return []
+    found = [match.span() for match in _LOOKING_BACK.finditer(question)]
+    asked = _before_whom(question) or _ASKS_WHAT_BEFORE.search(question)
+    return found or ([asked.span("before")] if asked else [])
+
+
+def named_successor(question: str) -> str:
+    """Return before whom somebody was what is asked about; "" where nobody is named."""
+    asked = _before_whom(question)
+    return "" if asked is None or asked["name"].lower() in _OBJECT_PRONOUNS else asked["name"]
+
+
+def states_earlier(sentence: str) -> bool:
+    """Return whether a sentence says how something was, and not only how it is."""
+    return _STATES_EARLIER.search(sentence) is not None
+
+
+def _before_whom(question: str) -> re.Match[str] | None:
+    """Return what matches a question for who it was before somebody."""
     asked = _ASKS_WHO_BEFORE.search(question)
-    return asked is not None and (not asked["name"] or _is_who(question, asked))
+    return asked if asked and _is_who(question, asked) else None
 
 
 def _is_who(question: str, asked: re.Match[str]) -> bool:
     """Return whether what stands after ``before`` is somebody."""
-    name = asked["name"]
+    name, rest = asked["name"], question[asked.end() :].strip(" ?!.")
     if name.lower() in _OBJECT_PRONOUNS:
-        return not question[asked.end() :].strip(" ?!.")
+        return not rest
     known = known_names()
     is_small_name = name.capitalize() in known.given - known.given_also_words
-    return bool(asked["title"]) or name in known.given or is_small_name
+    if asked["title"] or name in known.given or is_small_name:
+        return True
+    is_time = is_time_word(name) or _TIME_HEADING.search(name) is not None
+    return name[0].isupper() and not (rest or is_time)
+
+
+class AskedDays(Struct, frozen=True):
+    """The words with which a question asks for several days: ``question[start:end]``."""
+
+    start: int
+    end: int
+    count: int | None
+    """How many days there are, if the question says so."""
+
+
+_ASKS_FOR_DAYS = lazy_regex(
+    r"\b(?:on |at )?(?:which|what)(?: were)?(?: the)?"
+    r" (?:(?P<count>two|three|four|five|six|seven|eight|nine|ten|\d\d?) )?"
+    r"(?:days|dates|occasions|nights|evenings|weekends|times)(?! (?:of|for|on|in)\b)\b"
+    r"(?=.*\b(?:did|was|were|has|had|have|will)\b)",
+    re.IGNORECASE,
+)
+_SMALL_NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def asks_for_days(question: str) -> AskedDays | None:
+    """Return the words that ask for several days: "on which days did", "which three times has"."""
+    asked = _ASKS_FOR_DAYS.search(question)
+    if asked is None or (asked[0].lower().endswith("times") and not asked["count"]):
+        return None  # "what times" are those of a timetable
+    return AskedDays(*asked.span(), number_of(asked["count"]) if asked["count"] else None)
+
+
+def number_of(word: str) -> int:
+    """Return the number that is meant by digits, or by a word from two to ten."""
+    return int(word) if word.isdigit() else _SMALL_NUMBERS.index(word.lower()) + 2
 
 
 _ASKS_WHY = lazy_regex(
@@ -622,18 +717,67 @@ _NOT_COUNTED = lazy_regex(
 """Versions, money, measures and times, which count no things."""
 
 
-def lacks_count(sentence: str, question: str) -> bool:
-    """Return whether a question asks how many there are, and a sentence only measures something.
+_ASKS_TIMES = lazy_regex(r"\bhow many times\b(?P<rate> (?:an?|per|each|every)\b)?", re.IGNORECASE)
+_TIMES = lazy_regex(
+    rf"\b(?:once|twice|thrice|never|(?:\d+|{_NUMBER_WORDS}|{_AMOUNTS}) (?:\w+ )?times?|\d+\s?x"
+    r"|(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|only|\d+(?:st|nd|rd|th))"
+    r" time)\b",
+    re.IGNORECASE,
+)
+_RATES = lazy_regex(r"\b(?:every|each|daily|weekly|monthly|yearly|annual\w*)\b", re.IGNORECASE)
+_COUNT = lazy_regex(
+    rf"(?<![\w.,])(?:\d[\d.,]*+|{_NUMBER_WORDS})\s+(?P<what>(?:[a-z-]+\s+){{0,2}}[a-z-]+)",
+    re.IGNORECASE,
+)
+"""A number with up to three words after it, of which one is what it counts."""
+_COUNTED_BEFORE = r"\b{noun}\w*\W*(?:(?:are|is|were|was|now|to|at|of|=|total\w*)\s*){{0,3}}\W?\d"
+_PLURAL = lazy_regex(r"[a-z]{3,}(?<!s)s", re.IGNORECASE)
+_NO_PLURALS = frozenset(("was", "has", "does", "this", "its", "his", "hers", "yes", "thus", "plus"))
 
-    "How many units failed?" is not answered by "2.2.0 is over 262,140 bytes".
+
+def lacks_count(sentence: str, question: str) -> bool:
+    """Return whether a question asks how many there are, and a sentence counts something else.
+
+    "How many units failed?" is not answered by "2.2.0 is over 262,140 bytes", nor by "the units
+    have 4 screws".
     """
+    if times := _ASKS_TIMES.search(question):
+        is_rate = times["rate"] and _RATES.search(sentence)
+        return not (is_rate or _TIMES.search(sentence))
     counted = _COUNTED.search(question)
     if counted is None or _NOT_COUNTED.search(f"1 {counted[1]}"):
         return False
     if re.search(rf"\d [^\W\d_]+ {counted[1]}\b", sentence, re.IGNORECASE):
         return False  # "5 day trips" are five
     others = _NOT_COUNTED.sub(" ", sentence)
-    return others != sentence and not has_amount(others)
+    return (others != sentence and not has_amount(others)) or _counts_other(others, counted[1])
+
+
+def _counts_other(sentence: str, noun: str) -> bool:
+    """Return whether a sentence has a noun, but each of its numbers counts other things."""
+    stem = re.escape(_stem(noun))
+    if not re.search(rf"\b{stem}", sentence, re.IGNORECASE):
+        return False  # it may call them something else
+    if re.search(_COUNTED_BEFORE.format(noun=stem), sentence, re.IGNORECASE):
+        return False
+    bare = _ABSOLUTE_DATE.sub(" ", sentence)
+    counts = [found["what"].lower().split() for found in _COUNT.finditer(bare)]
+    numbers = len(_AMOUNT.findall(bare))
+    return len(counts) == numbers > 0 and all(map(partial(_is_of_other, noun), counts))
+
+
+def _is_of_other(noun: str, words: Sequence[str]) -> bool:
+    """Return whether words after a number begin with what it counts, and that is no such noun."""
+    for word in words:
+        if word.startswith(_stem(noun)):
+            return False
+        if _PLURAL.fullmatch(word) and word not in _NO_PLURALS:
+            return True
+    return False
+
+
+def _stem(noun: str) -> str:
+    return noun.lower().removesuffix("s").removesuffix("ie").removesuffix("e")
 
 
 _DENIES = lazy_regex(
@@ -746,7 +890,8 @@ _TIME_OF_DAY = (
 """An hour is not followed by what is counted: "at two stalls", "at one end"."""
 _TIME_WORD = lazy_regex(
     rf"\d|\b(?:{_NAMED_TIME}|{_TIME_OF_DAY}"
-    rf"|{_words(_ENGLISH.units.values(), _ENGLISH.days.values(), _ENGLISH.bounds.values())}"
+    rf"|{_words(_ENGLISH.units.values(), _ENGLISH.days.values())}"
+    rf"|{_words(_ENGLISH.bounds.values(), but=('by', 'up to'))}"
     rf"|{any_of(_ENGLISH.ago)}"
     r"|once|when(?:ever)?|while|during|daily|weekly|monthly|yearly|annual\w*|midweek|fortnights?"
     r"|decades?|century|centuries|\w*times?|birthday|aged?|childhood|war|reign|term|semester"
@@ -778,6 +923,20 @@ def lacks_time(text: str, hit: Hit, question: str) -> bool:
 def is_said(hit: Hit) -> bool:
     """Return whether a hit was said or sent on the day that it is of."""
     return hit.session_id is not None or hit.turn is not None or hit.doc_type == "email"
+
+
+_QUOTED_LINE = lazy_regex(r"^[ \t]*(?:[-*+]\s)?>", re.MULTILINE)
+_WROTE = lazy_regex(r"\b(?:wrote|schrieb|écrit|escribió|scritto|schreef)\b[^\n]*:\s*$")
+
+
+def is_quoted_reply(hit: Hit, start: int) -> bool:
+    """Return whether a place in a message is in what it quotes of the one that it answers."""
+    line = hit.text.rfind("\n", 0, start) + 1
+    if not _QUOTED_LINE.match(hit.text, line):
+        return False
+    first = next(_QUOTED_LINE.finditer(hit.text)).start()
+    above = hit.text[:first].strip()
+    return bool(above) and (is_said(hit) or _WROTE.search(above) is not None)
 
 
 def is_of_stated_day(hit: Hit) -> bool:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
 from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from memctl.language.date_mentions import date_spans
 from memctl.language.sentence_splitting import has_empty_line, split_sentences, without_link_marks
 from memctl.language.term_analysis import query_terms
 from memctl.language.word_lists import with_english_labels
@@ -28,6 +30,7 @@ from memctl.search.answering.evidence_parts import (
     Part,
     Span,
     asks_for_amount,
+    asks_for_days,
     asks_for_earlier,
     asks_something,
     asks_what_happened,
@@ -41,6 +44,7 @@ from memctl.search.answering.evidence_parts import (
     is_contact_without_address,
     is_of_stated_day,
     is_question,
+    is_quoted_reply,
     is_table_row,
     lacks_attribute,
     lacks_count,
@@ -48,6 +52,7 @@ from memctl.search.answering.evidence_parts import (
     lacks_measure,
     lacks_place,
     lacks_time,
+    looking_back,
     older_versions,
     only_denies,
     only_supposes,
@@ -58,7 +63,7 @@ from memctl.search.answering.evidence_parts import (
 )
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import MAX_HITS_READ, SearchOutcome
-from memctl.search.query.question import Question, Slot, question_language
+from memctl.search.query.question import Question, Slot, TimeExpression, question_language
 from memctl.search.query.subject_questions import (
     CONTINUES,
     lacks_full_name,
@@ -194,7 +199,8 @@ def _has_ended(hit: Hit, start: int, end: int) -> bool:
 
 def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     """Return the sentences of the best hits, best first; ties in the order of the hits."""
-    drafts = candidate_sentences(outcome)[:_MAX_JUDGED]
+    asked, outcome = outcome.asked.text, plainly_asked(outcome)
+    drafts = candidate_sentences(outcome, with_past=asks_for_earlier(asked))[:_MAX_JUDGED]
     if not drafts:
         return []
     question = outcome.asked.text
@@ -212,17 +218,17 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     candidate_terms = frozenset[str]().union(*(draft.near_terms for draft in drafts))
     misses_name = any(candidate_terms.isdisjoint(name) for name in outcome.question.names)
     of_another_option = _are_below_other_options(question, drafts)
-    older = frozenset() if asks_for_earlier(question) else older_versions(outcome.hits)
-    as_asked = load_task_encoder().score_answers(
-        outcome.asked.text,
-        [
-            (without_link_marks(draft.before), without_link_marks(draft.part.text_with_path))
-            for draft in drafts
-        ],
-    )
+    older = frozenset() if asks_for_earlier(asked) else older_versions(outcome.hits)
+    texts = [
+        (without_link_marks(draft.before), without_link_marks(draft.part.text_with_path))
+        for draft in drafts
+    ]
+    ways_to_ask = [
+        load_task_encoder().score_answers(each, texts) for each in dict.fromkeys((asked, question))
+    ]
     in_english = _label_odds(question, drafts, outcome.languages)
     by_name = _other_name_odds(outcome.question, drafts)
-    odds = [max(each) for each in zip(map(float, as_asked), in_english, by_name, strict=True)]
+    odds = [float(max(each)) for each in zip(*ways_to_ask, in_english, by_name, strict=True)]
     found = [
         EvidenceSentence(
             draft.hit,
@@ -261,6 +267,69 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
         for draft, odd, is_of_another_option in zip(drafts, odds, of_another_option, strict=True)
     ]
     return sorted(found, key=lambda item: (-item.score, item.hit.rank, item.start))
+
+
+_BESIDE_EVENT = lazy_regex(
+    r"\b(?:did|was|were|had|has|have|happened)\b.*?"
+    r"\b(?P<when>(?P<side>before|after|since|until) (?:the|our|my|his|her|their|that)"
+    r" (?P<event>(?:(?!of\b|to\b|for\b)[^\W\d_][\w'’-]* ){0,2}[^\W\d_][\w'’-]*))\W*$",
+    re.IGNORECASE,
+)
+_TOOK_PLACE = (
+    r"\b(?:(?:there (?:was|were)|(?:we|they|i) had) (?:an?|the|our|another) (?:\w+ ){{0,2}}{event}"
+    r"|(?:the|our|an?) (?:\w+ ){{0,2}}{event}(?: \w+){{0,4}}"
+    r" (?:was on|was held|took place|happened|broke out|is on|started|began))\b"
+)
+"""Says that an event took place, as against mere talk of it."""
+
+
+def event_limit(outcome: SearchOutcome) -> TimeExpression | None:
+    """Return the time beside an event that a question ends with, such as "after the fire".
+
+    None where no sentence of the hits tells the day on which it took place, or they tell several.
+    """
+    question = outcome.asked.text
+    asked = _BESIDE_EVENT.search(question)
+    if asked is None or asks_for_earlier(question):
+        return None
+    took_place = re.compile(_TOOK_PLACE.format(event=re.escape(asked["event"])), re.IGNORECASE)
+    days = {
+        span.day
+        for hit in outcome.hits[:MAX_HITS_READ]
+        for start, end in split_sentences(hit.text)
+        if took_place.search(hit.text, start, end)
+        for span in date_spans(hit.text[start:end], hit.created_at)
+    }
+    day = days.pop() if len(days) == 1 else None
+    if day is None:
+        return None
+    if asked["side"].lower() in ("before", "until"):
+        return TimeExpression(asked["when"], date.min, day - timedelta(days=1), is_limit=True)
+    return TimeExpression(asked["when"], day, date.max, is_limit=True)
+
+
+def plainly_asked(outcome: SearchOutcome) -> SearchOutcome:
+    """Return what was found for a question, asked without what sentences rarely say.
+
+    "Who was our tutor before Ines?" is answered by who was the tutor, "on which three days did it
+    hail?" by when it did, and "what broke after the flood?" by what broke.
+    """
+    asked = outcome.asked
+    spans = [(*span, "") for span in looking_back(asked.text)]
+    if days := asks_for_days(asked.text):
+        spans.append((days.start, days.end, "when" if days.start else "When"))
+    if limit := event_limit(outcome):
+        start = asked.text.rindex(limit.text)
+        spans.append((start, start + len(limit.text), ""))
+    gone = {at for start, end, _ in spans for at in asked.words_between(start, end)}
+    slots = tuple(() if at in gone else each for at, each in enumerate(asked.word_slots))
+    if not gone or not any(slots):
+        return outcome
+    text = asked.text
+    for start, end, instead in sorted(spans, reverse=True):
+        text = " ".join(filter(None, (text[:start].rstrip(), instead, text[end:].lstrip())))
+    text = re.sub(r"\s+(?=[?!.]|$)", "", text)
+    return replace(outcome, asked=replace(asked, text=text, word_slots=slots))
 
 
 def _label_odds(
@@ -311,8 +380,13 @@ def _are_below_other_options(question: str, drafts: Sequence[CandidateSentence])
     return [any(below) and not each for each in below]
 
 
-def candidate_sentences(outcome: SearchOutcome) -> list[CandidateSentence]:
-    """Return the sentences of the best hits, ordered by how much of the question they cover."""
+def candidate_sentences(
+    outcome: SearchOutcome, *, with_past: bool = False
+) -> list[CandidateSentence]:
+    """Return the sentences of the best hits, ordered by how much of the question they cover.
+
+    With ``with_past``, so are those that documents have lost since: of their older versions.
+    """
     # A gist repeats sentences of passages, or counts what a file holds.
     hits = [hit for hit in outcome.hits[:MAX_HITS_READ] if hit.type not in RESTATING_TYPES]
     around = outcome.load_turns_around(hits)
@@ -322,7 +396,24 @@ def candidate_sentences(outcome: SearchOutcome) -> list[CandidateSentence]:
         for hit in (*hits, *around)
         for draft in _drafts(hit, _previous_turn(hit, said), outcome)
     ]
+    if with_past:
+        drafts += _lost_sentences(outcome, hits)
     return _distinct(sorted(drafts, key=lambda draft: -draft.overlap))
+
+
+def _lost_sentences(outcome: SearchOutcome, hits: Sequence[Hit]) -> Iterator[CandidateSentence]:
+    """Yield the sentences of replaced versions that the newer ones no longer have."""
+    by_document = {hit.document_id: hit for hit in reversed(hits)}
+    said_now: dict[str, str] = {}
+    for past in outcome.load_past_versions(hits):
+        newer = past.ended[0].by
+        if newer not in said_now:
+            said_now[newer] = "\n".join(
+                hit.text for hit in outcome.load_document(by_document[newer])
+            )
+        for draft in _drafts(past, "", outcome):
+            if draft.part.text not in said_now[newer]:
+                yield draft
 
 
 def rank_hits(
@@ -559,6 +650,8 @@ def _drafts(hit: Hit, said_before: str, outcome: SearchOutcome) -> Iterable[Cand
         is_heading = _is_heading(part, hit)
         is_bare_heading = is_heading and not _has_value(part.text)
         if part.is_title or asks_something(part.text) or is_bare_heading:
+            continue
+        if is_quoted_reply(hit, part.start):
             continue
         is_row = is_table_row(part.text)  # which the row before says nothing of
         heads = column_heads(parts, place) if is_row else ""

@@ -10,23 +10,27 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import date, datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.language.date_mentions import leading_day
+from memctl.language.date_mentions import date_spans, leading_day
 from memctl.language.sentence_values import CHANGE_WORDS, values
 from memctl.language.term_analysis import query_terms
+from memctl.language.time_periods import days_of_iso
 from memctl.patterns import lazy_regex
 from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import (
     LIST_MARK,
     PATH_SEPARATOR,
     TURN_LABEL,
+    AskedDays,
+    asks_for_days,
     asks_for_earlier,
     asks_for_oldest,
     asks_how,
+    asks_something,
     asks_what_happened,
     asks_when,
     asks_why,
@@ -35,19 +39,25 @@ from memctl.search.answering.evidence_parts import (
     has_relative_time,
     is_first_person,
     is_of_stated_day,
+    is_quoted_reply,
     is_said,
     is_table_row,
     is_time_word,
     lacks_count,
+    named_successor,
+    number_of,
     only_supposes,
     speaker_of_himself,
     speech_start,
+    split_parts,
     stated_values,
+    states_earlier,
     turn_speech_start,
     words_of_turn_start,
 )
 from memctl.search.answering.evidence_sentences import (
     EvidenceSentence,
+    event_limit,
     log_odds,
     rank_sentences,
     topics_of,
@@ -58,6 +68,7 @@ from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.answering.table_totals import extreme_answer, total_answer, unpaid_answer
 from memctl.search.query.question import Question, TimeExpression
+from memctl.search.query.time_expressions import asks_for_coming, asks_for_overdue
 from memctl.understanding.relation_extraction import PostHolder, post_holders
 from memctl.understanding.triggers import asking_length
 
@@ -157,31 +168,56 @@ def extract_answer(
         if special := special_answer(outcome):
             return special
         sentences = rank_sentences(outcome)
+    limits = _time_limits(outcome)
+    inside = [
+        item
+        for item in sentences
+        if all(_lies_within(item, limit) for limit in limits) and _fits_day_of_asking(item, outcome)
+    ]
+    is_of_other_time = len(inside) < len(sentences) and all(x.score < MIN_CLOSE for x in inside)
+    sentences = sentences if is_of_other_time else inside
     if subject := _subject(outcome):
         sentences = [
             item
             for item in sentences
             if not _is_only_speaker(item, subject, sentences, outcome.languages)
         ]
-    is_list = _LIST_QUESTION.search(outcome.asked.text) is not None
+    wants_days = asks_for_days(outcome.asked.text)
+    is_list = wants_days is not None or _LIST_QUESTION.search(outcome.asked.text) is not None
     is_open = is_list or _MULTI_PART_QUESTION.search(outcome.asked.text) is not None
+    looks_back = asks_for_earlier(outcome.asked.text)
+    earlier = _earlier_and_later(outcome, sentences) if looks_back else []
     likely = _likely_sentences(sentences, _MIN_STEP_SHARE if is_open else MIN_SCORE_SHARE)
-    given = _drop_duplicates(likely)[:MAX_SENTENCES]
+    given = earlier or _drop_duplicates(likely)[:MAX_SENTENCES]
+    complete = [item for item in likely if wants_days and _says_how_many(item, wants_days)][:1]
+    if complete:
+        wants_days, given, likely, sentences = None, complete, complete, complete
+    elif wants_days and not (of_days := _one_for_each_day(likely)):
+        wants_days = None
+    elif wants_days:
+        given = of_days
     confidence = round(answer_confidence(sentences, given), 3) if sentences else 0.0
     if not sentences or (confidence < MIN_CLOSE and not outcome.relevance.is_relevant):
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
-    if known := _sentences_on_subject(subject, sentences):
+    known = [] if is_of_other_time else _sentences_on_subject(subject, sentences)
+    if known:
         return _answer(
             known, _render_sentences(known, ""), max(confidence, MIN_CONFIDENCE), unsure=False
         )
     unsure = confidence < _min_confidence(outcome.asked.text, sentences[0])
+    unsure = unsure or is_of_other_time or bool(wants_days and not _are_so_many(given, wants_days))
+    unsure = unsure or (looks_back and not earlier and not _tells_earlier(outcome, sentences[0]))
     likely = _likely_sentences(sentences, _MIN_STEP_SHARE) if unsure else likely
     likely = _without_other_holders(outcome, likely)
-    states = [] if is_list else _current_and_former(outcome, likely, sentences, unsure=unsure)
+    states = earlier
+    if not (is_list or looks_back):
+        states = _revised_in_thread(outcome, likely[0])
+    if not (is_list or states):
+        states = _current_and_former(outcome, likely, sentences, unsure=unsure)
     ordered = states
     if not states:
         most = _MAX_LIST_SENTENCES if is_list else MAX_SENTENCES
-        ordered = _drop_duplicates(likely)[:most]
+        ordered = (wants_days and given) or _drop_duplicates(likely)[:most]
         if not unsure:  # what is done step by step and lists are as they were written
             is_in_order = is_list or asks_how(outcome.asked.text)
             first = [] if is_in_order else ordered[:1]
@@ -189,7 +225,10 @@ def extract_answer(
     ordered = [_with_speaker(_without_lead(item), outcome) for item in ordered]
     if is_list and not states and (whole := _with_items(ordered[0])) is not ordered[0]:
         ordered = [whole]
-    text = _render_states(ordered) if states else _render_sentences(ordered, outcome.asked.text)
+    if earlier and not asks_for_oldest(outcome.asked.text):
+        text = _render_earlier(ordered)
+    else:
+        text = _render_states(ordered) if states else _render_sentences(ordered, outcome.asked.text)
     text = _with_asked_names(text, outcome.asked)
     return _answer(ordered, text, confidence, unsure=unsure)
 
@@ -285,6 +324,8 @@ def _subject(outcome: SearchOutcome) -> frozenset[str]:
     """Return the terms of the name that a question like "who is Ada?" asks about; else none."""
     asked = _SUBJECT_QUESTION.fullmatch(outcome.asked.text.strip())
     words = asked["subject"].split() if asked else []
+    if asks_for_earlier(outcome.asked.text):
+        return frozenset()
     if asked is None or len(words) > _MAX_SUBJECT_WORDS or not any(w[0].isupper() for w in words):
         return frozenset()
     return frozenset(query_terms(asked["subject"], outcome.languages))
@@ -444,8 +485,65 @@ def _current_and_former(
     ]
     if not others:
         return []
+    if looks_back and not wants_oldest:
+        return _before_the_last(question, (best, *others))
     order = sorted((best, *others), key=lambda item: item.hit.created_at, reverse=not wants_oldest)
     return [order[0], order[1] if order[0] is best else best]
+
+
+def _before_the_last(question: str, states: Iterable[EvidenceSentence]) -> list[EvidenceSentence]:
+    """Return the state before the newest, or before the one that a question names, and that one."""
+    order = sorted(states, key=lambda item: item.hit.created_at)
+    name = named_successor(question).casefold()
+    places = [at for at, item in enumerate(order) if name and name in item.text.casefold()]
+    at = places[0] if places else len(order) - 1
+    if at == 0 or (name and not places) or _day(order[at - 1]) == _day(order[at]):
+        return []
+    return [order[at - 1], order[at]]
+
+
+def _earlier_and_later(
+    outcome: SearchOutcome, sentences: Sequence[EvidenceSentence]
+) -> list[EvidenceSentence]:
+    """Return the sentences with the state that a question looks back to, and the one after it.
+
+    That is the oldest where the question asks for it, the one before whom the question names, or
+    the one before the newest; none where only one state is known.
+    """
+    if not sentences:
+        return []
+    if not asks_for_oldest(outcome.asked.text) and (ended := _ended_and_later(sentences)):
+        return ended
+    return _current_and_former(outcome, sentences[:1], sentences, unsure=False)
+
+
+def _ended_and_later(sentences: Sequence[EvidenceSentence]) -> list[EvidenceSentence]:
+    """Return the best sentence that has ended, and what replaced it, if that is among them."""
+    least = MIN_SCORE_SHARE * sentences[0].score
+    former = next((item for item in sentences if item.has_ended and item.score >= least), None)
+    if former is None:
+        return []
+    ids = {fact.by for fact in former.hit.ended}
+    later = (
+        item
+        for item in sentences
+        if not (item.has_ended or ids.isdisjoint((item.hit.document_id, item.hit.memory_id)))
+        and item.score >= _MIN_STEP_SHARE * former.score
+    )
+    return [former, *list(later)[:1]]
+
+
+def _tells_earlier(outcome: SearchOutcome, item: EvidenceSentence) -> bool:
+    """Return whether a sentence tells how something was before it changed.
+
+    That somebody followed Ruth does not tell who it was before Ruth.
+    """
+    name = named_successor(outcome.asked.text)
+    if name and re.search(rf"\bfrom (?:\w+\.? )?{re.escape(name)}\b", item.text, re.IGNORECASE):
+        return False
+    if name and any(name in holder.former for holder in _post_holders(item)):
+        return False
+    return item.has_ended or states_earlier(item.text)
 
 
 def _is_of_another_thing(
@@ -510,7 +608,7 @@ def _has_different_state(
     if _day(earlier) == _day(later) or is_table_row(best.text) or is_table_row(item.text):
         return False
     if _have_one_post(earlier, later):
-        return _is_succession(outcome, earlier, later)
+        return _is_succession(outcome, earlier, later, of_any=asks_for_earlier(question))
     at_present = query_terms(" ".join(_AT_PRESENT.findall(question)), outcome.languages)
     slots = [slot for slot in outcome.question.slots if set(slot).isdisjoint(at_present)]
     of_best, of_item = (
@@ -558,12 +656,19 @@ def _calls_off(outcome: SearchOutcome, best: EvidenceSentence, item: EvidenceSen
 
 
 def _is_succession(
-    outcome: SearchOutcome, earlier: EvidenceSentence, later: EvidenceSentence
+    outcome: SearchOutcome,
+    earlier: EvidenceSentence,
+    later: EvidenceSentence,
+    *,
+    of_any: bool = False,
 ) -> bool:
-    """Return whether a later sentence gives the post that is asked about to somebody else."""
+    """Return whether a later sentence gives the post that is asked about to somebody else.
+
+    With ``of_any``, a firm or a thing may have it, too.
+    """
     asked = {term for slot in outcome.question.slots for term in slot}
     return _day(earlier) < _day(later) and any(
-        new.succeeds(old) and not new.post.isdisjoint(asked)
+        new.succeeds(old, of_any=of_any) and not new.post.isdisjoint(asked)
         for new in _post_holders(later)
         for old in _post_holders(earlier)
     )
@@ -675,12 +780,235 @@ def _reading_order(chosen: Sequence[EvidenceSentence]) -> list[EvidenceSentence]
     )
 
 
+# --- several days ---------------------------------------------------------------------------------
+
+_MAX_DAYS = 12
+_TIMES_IN_NUMBERS = lazy_regex(
+    r"\b(?P<count>two|three|four|five|six|seven|eight|nine|ten|\d\d?) (?:\w+ )?"
+    r"(?:times|days|dates|occasions|nights|evenings|weekends)\b",
+    re.IGNORECASE,
+)
+
+
+def _one_for_each_day(items: Iterable[EvidenceSentence]) -> list[EvidenceSentence]:
+    """Return the best sentence for each day that is told, in the order of these days."""
+    chosen: list[tuple[date, EvidenceSentence]] = []
+    known: set[date] = set()
+    for item in items:
+        days = _days_told(item)
+        if not days <= known and len(chosen) < _MAX_DAYS:
+            chosen.append((min(days), item))
+            known |= days
+    return [item for _, item in sorted(chosen, key=lambda each: each[0])]
+
+
+def _days_told(item: EvidenceSentence) -> set[date]:
+    """Return the days that a sentence names; otherwise the one of its turn, mail or heading."""
+    said = item.hit.created_at
+    named = {days_of_iso(span.iso)[0] for span in date_spans(item.text, said)}
+    is_of_day = is_said(item.hit) or is_of_stated_day(item.hit)
+    return named or ({said.date()} if is_of_day else set())
+
+
+def _says_how_many(item: EvidenceSentence, wanted: AskedDays) -> bool:
+    """Return whether a sentence says itself that it was so many times: then it tells all."""
+    said = _TIMES_IN_NUMBERS.search(item.quoted_text)
+    return said is not None and wanted.count == number_of(said["count"])
+
+
+def _are_so_many(items: Sequence[EvidenceSentence], wanted: AskedDays) -> bool:
+    """Return whether sentences tell as many days as a question says that there are, if it does."""
+    days = set[date]().union(*map(_days_told, items))
+    return bool(days) and wanted.count in (None, len(days))
+
+
+# --- what is changed within a conversation -------------------------------------------------------
+
+_MAX_TURNS_AHEAD = 5
+"""Turns after a sentence in which it may be revised."""
+_MAX_OTHER_WORDS = 2
+"""Terms of its own that a turn may have and still be about what was said before it."""
+_REVISES = lazy_regex(
+    r"\b(?:(?:make|say|do|move|change|push|put|shift|switch) (?:it|that|them)|instead|no,? wait"
+    r"|wait,? no|scrap that|actually|rather|sorry|correction|i meant|on second thoughts?"
+    r"|(?:changed|moved) (?:it )?to|better|doch|lieber|stattdessen|plutôt|mejor|meglio|liever)\b"
+    r"|\b(?:ok(?:ay)?|fine|right|alright|so)\b.*\bthen\b",
+    re.IGNORECASE,
+)
+_AGREES = lazy_regex(
+    r"\W*(?:yes|yep|yeah|ok(?:ay)?|sure|fine|works|good|great|perfect|agreed|deal|done|will do"
+    r"|ja|passt|gut|oui|d['’]accord|sí|vale|va bene|goed)\b|\W*👍",
+    re.IGNORECASE,
+)
+_REPLY_MARK = lazy_regex(r"^(?:(?:re|aw|fwd?|wg)\s*:\s*)+", re.IGNORECASE)
+_BARE_NUMBER = lazy_regex(r"(?<![\w.,:])\d+(?:[.,:]\d+)?(?![\w:])")
+
+
+def _revised_in_thread(outcome: SearchOutcome, best: EvidenceSentence) -> list[EvidenceSentence]:
+    """Return what a sentence was changed to later in its conversation, and the sentence.
+
+    "Ok, make it Friday then" says nothing of what, so that it is no answer by itself.
+    """
+    if not (stated_values(best.text) and is_said(best.hit)):
+        return []
+    told = best.terms.union(*outcome.question.slots)
+    newest, proposed = best, None
+    for hit in _later_in_thread(outcome, best.hit):
+        said = _last_value_like(outcome, hit, best)
+        words = hit.text[len(label[0]) :] if (label := TURN_LABEL.match(hit.text)) else hit.text
+        if said is None:
+            is_agreed = proposed is not None and _AGREES.match(words)
+            newest = proposed if proposed is not None and is_agreed else newest
+            proposed = None if is_agreed else proposed
+            continue
+        others = said.terms - told - frozenset(query_terms(" ".join(stated_values(said.text))))
+        others -= frozenset(query_terms(" ".join(_REVISES.findall(said.text))))
+        if len(others) > _MAX_OTHER_WORDS:
+            if best.terms.isdisjoint(said.terms):
+                break  # what follows may be about that
+            continue
+        if _REVISES.search(said.text) is None or _has_same_values(said.text, newest.text):
+            continue
+        if asks_something(said.text):
+            proposed = said
+        else:
+            newest, proposed = said, None
+    return [] if newest is best else [newest, best]
+
+
+def _later_in_thread(outcome: SearchOutcome, hit: Hit) -> Iterator[Hit]:
+    """Yield what was said directly after a turn, or the later mails of the same subject."""
+    if hit.type != "turn":
+        later = (each for each in outcome.hits if _are_of_one_thread(each, hit))
+        yield from sorted(
+            (each for each in later if _follows(each, hit)), key=lambda each: each.created_at
+        )
+        return
+    for _ in range(_MAX_TURNS_AHEAD):
+        around = outcome.load_turns_around([hit])
+        following = [each for each in around if each.turn == (hit.turn or 0) + 1]
+        if not following:
+            return
+        hit = following[0]
+        yield hit
+
+
+def _are_of_one_thread(one: Hit, other: Hit) -> bool:
+    """Return whether two hits are turns of one conversation, or mails of one subject."""
+    if one.type == other.type == "turn":
+        return (one.kb, one.session_id) == (other.kb, other.session_id)
+    subjects = {_REPLY_MARK.sub("", each.title).casefold() for each in (one, other)}
+    return one.doc_type == other.doc_type == "email" and len(subjects) == 1 and "" not in subjects
+
+
+def _follows(one: Hit, other: Hit) -> bool:
+    return (one.created_at, one.turn or 0) > (other.created_at, other.turn or 0)
+
+
+def _last_value_like(
+    outcome: SearchOutcome, hit: Hit, best: EvidenceSentence
+) -> EvidenceSentence | None:
+    """Return the last sentence of a hit that has a value which one of the best may change to."""
+    parts = [
+        part
+        for part in split_parts(hit)
+        if not (part.is_title or is_quoted_reply(hit, part.start))
+        and _may_replace_value(part.text, best.text)
+    ]
+    if not parts:
+        return None
+    place, terms = (parts[-1].start, parts[-1].end), outcome.terms_in(parts[-1].text)
+    return EvidenceSentence(hit, *place, place, "", best.score, terms)
+
+
+def _may_replace_value(new: str, old: str) -> bool:
+    """Return whether a text has a value of a kind of another one's, or a number and no kind."""
+    kinds = _kinds_of_values(new)
+    if kinds:
+        return not kinds.isdisjoint(_kinds_of_values(old))
+    return all(map(_BARE_NUMBER.search, (new, old)))
+
+
+def _kinds_of_values(text: str) -> set[tuple[str, str]]:
+    """Return the kinds and units of the values in a text, and that of days by their name."""
+    is_day = any(map(is_time_word, stated_values(text)))
+    return _kinds(text) | ({("day", "")} if is_day else set())
+
+
+def _has_same_values(one: str, other: str) -> bool:
+    return stated_values(one) == stated_values(other)
+
+
+# --- the time that is asked for ------------------------------------------------------------------
+
+_TELLS_OF_PAST = lazy_regex(
+    r"\b(?:did|was|were|had|happened|ha(?:s|ve) (?:been|i|you|we|they|he|she|it)\b(?! to\b)"
+    r"|wurden?|war(?:en)?|hatten?|haben|hat)\b",
+    re.IGNORECASE,
+)
+_YEAR = lazy_regex(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
+
+
+def _time_limits(outcome: SearchOutcome) -> list[TimeExpression]:
+    """Return the times that a question limits its answer to.
+
+    People misremember in which month something was, so "in May" excludes nothing; "since May" and
+    "between March and May" do.
+    """
+    question = outcome.asked
+    is_of_past = _TELLS_OF_PAST.search(question.text) is not None
+    limits = [
+        each
+        for each in question.periods
+        if each.is_limit
+        and (is_of_past or each.first != date.min or _YEAR.search(each.text))  # else a deadline
+    ]
+    event = event_limit(outcome)
+    return [*limits, event] if event else limits
+
+
+_RECURS = lazy_regex(
+    r"\b(?:every|each|annual\w*|yearly|monthly|weekly|daily|twice a|once a|times a|jede\w*|jährlich"
+    r"|chaque|tous les|cada|ogni|elke?)\b",
+    re.IGNORECASE,
+)
+
+
+def _fits_day_of_asking(item: EvidenceSentence, outcome: SearchOutcome) -> bool:
+    """Return whether a day that a sentence tells is to come, or past where it is overdue.
+
+    A sentence without a day fits, and one of what happens again and again.
+    """
+    question = outcome.asked.text
+    days = [days_of_iso(span.iso) for span in date_spans(item.text, item.hit.created_at)]
+    if not days or _TELLS_OF_PAST.search(question) is not None:
+        return True
+    if asks_for_coming(question) and _RECURS.search(item.quoted_text) is None:
+        return max(last for _, last in days) >= outcome.asked_on
+    return not asks_for_overdue(question) or min(first for first, _ in days) < outcome.asked_on
+
+
+def _lies_within(item: EvidenceSentence, limit: TimeExpression) -> bool:
+    """Return whether a sentence was said in a period, or tells of a day in it.
+
+    One that tells of earlier days alone is not of the day on which it was said.
+    """
+    said = item.hit.created_at
+    told = [days_of_iso(span.iso) for span in date_spans(item.text, said)]
+    if any(first <= limit.last and last >= limit.first for first, last in told):
+        return True
+    is_report = bool(told) and all(last < said.date() for _, last in told)
+    return not is_report and limit.contains(said.date())
+
+
 # --- wording -------------------------------------------------------------------------------------
 
 
 def _render_states(ordered: Sequence[EvidenceSentence]) -> str:
     one, other = ordered
     first, second = _numbered_sentence(one, 1), _numbered_sentence(other, 2)
+    if _are_of_one_thread(one.hit, other.hit) and _follows(one.hit, other.hit):
+        return f"As of {_day(one)}: {first} Before that: {second}"
     if _day(one) == _day(other):
         return f"{first} But also: {second}"
     if _day(one) < _day(other):
@@ -688,8 +1016,18 @@ def _render_states(ordered: Sequence[EvidenceSentence]) -> str:
     return f"As of {_day(one)}: {first} Earlier, on {_day(other)}: {second}"
 
 
+def _render_earlier(ordered: Sequence[EvidenceSentence]) -> str:
+    """Return a former state with the day on which it was known to hold no longer."""
+    one, *others = ordered
+    ends = [fact.at.date().isoformat() for fact in one.hit.ended] if one.has_ended else []
+    until = max(ends) if ends else _day(others[0])
+    former = f"Until {until}: {_numbered_sentence(one, 1, is_marked=False)}"
+    later = [f"Since then: {_numbered_sentence(other, 2)}" for other in others]
+    return " ".join([former, *later])
+
+
 def _render_sentences(ordered: Sequence[EvidenceSentence], question: str) -> str:
-    is_dated = asks_when(question)
+    is_dated = asks_when(question) or asks_for_days(question) is not None
     parts = []
     for number, item in enumerate(ordered, start=1):
         day = f" ({_day(item)})" if is_dated and _needs_date(item) else ""
@@ -704,9 +1042,9 @@ def _needs_date(item: EvidenceSentence) -> bool:
     return (is_said(hit) or is_relative or is_of_stated_day(hit)) and not has_date(text)
 
 
-def _numbered_sentence(item: EvidenceSentence, number: int) -> str:
+def _numbered_sentence(item: EvidenceSentence, number: int, *, is_marked: bool = True) -> str:
     words = plain_quote(item.quoted_text)
-    words = f"No longer so: {words}" if item.has_ended else words
+    words = f"No longer so: {words}" if item.has_ended and is_marked else words
     path = f"{item.path}{PATH_SEPARATOR}" if item.path else ""
     path = f"{item.speaker}: " if item.speaker else path
     return f"{path}{words} [{number}]"

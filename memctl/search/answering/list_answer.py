@@ -25,6 +25,7 @@ from memctl.search.answering.evidence_parts import (
 )
 from memctl.search.answering.excerpts import HitExcerpt, cite, joined_by_passage, plain_quote
 from memctl.search.answering.search_outcome import SearchOutcome
+from memctl.search.query.time_expressions import asks_for_coming, asks_for_overdue
 
 METHOD = "list/1"
 Terms = frozenset[str]
@@ -44,7 +45,8 @@ _ASKS_FOR_LIST = tuple(
         (
             "what",
             r"what(?:['’]s| is| are| was| were| do (?:i|we) have| have (?:i|we) got| else is)?"
-            r"(?: (?:there|still|left|open|all))*(?: (?:on|in))",
+            r"(?: (?:there|still|left|open|all|overdue|past due|upcoming|coming up|next))*"
+            r"(?: (?:on|in))",
         ),
         (
             "what, which",
@@ -124,12 +126,15 @@ def list_answer(outcome: SearchOutcome) -> Answer | None:
     items = newest.items
     if _ASKS_FOR_REST.search(question.replace(asked_names[0], " ")):
         items = tuple(item for item in items if not _IS_DONE.match(item.text))
+    if asks_for_overdue(question) or asks_for_coming(question):
+        items = _of_day_of_asking(items, outcome)
     shown = items[:_MOST_ITEMS]
     excerpts = joined_by_passage(shown or newest.items[:1])
     numbers = {item.hit.memory_id: place for place, item in enumerate(excerpts, start=1)}
     lines = [f"{_strip_item_marks(item.text)} [{numbers[item.hit.memory_id]}]" for item in shown]
     if not shown:
-        lines = [f"Nothing is left on {newest.name}. [1]"]
+        state = "overdue" if asks_for_overdue(question) else "left"
+        lines = [f"Nothing is {state} on {newest.name}. [1]"]
     if len(items) > len(shown):
         lines.append(f"{len(items) - len(shown)} more in {newest.name}.")
     if others or not newest.is_exact:
@@ -143,6 +148,21 @@ def list_answer(outcome: SearchOutcome) -> Answer | None:
         confidence=_CONFIDENCE,
         citations=tuple(cite(number, each) for number, each in enumerate(excerpts, start=1)),
     )
+
+
+def _of_day_of_asking(
+    items: Sequence[HitExcerpt], outcome: SearchOutcome
+) -> tuple[HitExcerpt, ...]:
+    """Return what is not done and overdue, or to come, on the day of asking; the first first."""
+    wants_overdue = asks_for_overdue(outcome.asked.text)
+    found: list[tuple[str, HitExcerpt]] = []
+    for item in items:
+        spans = date_spans(item.text, item.hit.created_at)
+        day = max((span.iso for span in spans if span.day), default="")
+        is_overdue = day < outcome.asked_on.isoformat()
+        if day and is_overdue == wants_overdue and not _IS_DONE.match(item.text):
+            found.append((day, item))
+    return tuple(item for _, item in sorted(found, key=lambda each: each[0]))
 
 
 def _strip_item_marks(line: str) -> str:

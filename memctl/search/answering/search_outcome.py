@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,8 @@ class SearchOutcome(Struct, frozen=True, dict=True):
 
     asked: Question
     """The question as it was analyzed, before the hits were known."""
+    asked_on: date
+    """The day from which "next" and "overdue" count."""
     mode: Mode
     statistics: TermStatistics
     languages: tuple[str, ...]
@@ -58,6 +61,8 @@ class SearchOutcome(Struct, frozen=True, dict=True):
     """Whether the candidates' cosines are by word vectors."""
     load_document: Callable[[Hit], tuple[Hit, ...]]
     """Reads the passages of a hit's document."""
+    load_past_versions: Callable[[Sequence[Hit]], tuple[Hit, ...]]
+    """Reads what the documents of hits said before they were replaced by newer versions."""
     load_author: Callable[[Hit], str]
     """Reads who wrote a hit's document."""
     load_statements_of: Callable[[TimeExpression], tuple[tuple[Hit, Hit], ...]]

@@ -54,6 +54,8 @@ class TimeExpression(Struct, frozen=True):
     text: str
     first: date
     last: date
+    is_limit: bool = False
+    """Whether it bounds what is asked for, as "since May" does and "in May" does not."""
 
     @property
     def term(self) -> str:

@@ -174,6 +174,30 @@ def _spoken_forms(iso: str, written: Sequence[str]) -> list[tuple[str, str]]:
     return [] if {month, beside} <= set(written) else [(beside, month), (month, beside)]
 
 
+# --- what is to come, and what should have been ---------------------------------------------------
+
+_ASKS_FOR_COMING = re.compile(
+    r"\b(?:upcoming|forthcoming|coming up|(?:the|my|our|his|her|their|its)"
+    r" next(?! (?:to|door|of|day|week|weekend|month|year|morning|night)\b)|(?:when|what|which|who)"
+    r"(?:['’]s| is| are)? next|next(?=\W*$)|(?:nächste[rns]?|prochaine?s?|próxim[oa]s?"
+    r"|prossim[oaie]|volgende) (?!woche|monat|jahr|semaine|mois|année|semana|mes|año))\b",
+    re.IGNORECASE,
+)
+_ASKS_FOR_OVERDUE = re.compile(
+    r"\b(?:over ?due|past due|überfällig\w*|en retard|scadut[oaie]|vencid[oa]s?)\b", re.IGNORECASE
+)
+
+
+def asks_for_coming(question: str) -> bool:
+    """Return whether a question asks for what is to come from the day of asking on."""
+    return _ASKS_FOR_COMING.search(question) is not None
+
+
+def asks_for_overdue(question: str) -> bool:
+    """Return whether a question asks for what should have been done before the day of asking."""
+    return _ASKS_FOR_OVERDUE.search(question) is not None
+
+
 # --- periods -------------------------------------------------------------------------------------
 
 
@@ -191,7 +215,12 @@ def recognize_times(
         count: Counts among these memories.
     """
     named = tuple(
-        TimeExpression(question.text[period.start : period.end], period.first, period.last)
+        TimeExpression(
+            question.text[period.start : period.end],
+            period.first,
+            period.last,
+            is_limit=period.is_limit or period.is_open,
+        )
         for period in periods(question.text, today)
     )
     question = replace(question, periods=named)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memctl.literals import RESTATING_TYPES, Fusion, Mode
-from memctl.records import DuplicateHit, Hit
+from memctl.records import DuplicateHit, EndedFact, Hit
 from memctl.search.query.question import TimeExpression
 from memctl.search.query.time_expressions import created_within
 from memctl.search.retrieval.candidate_rows import SearchScope
@@ -251,6 +251,44 @@ def load_document(sources: Sources, hit: Hit) -> tuple[Hit, ...]:
     ordered = sorted(rows.to_pylist(), key=lambda row: row["start"] or 0)
     passages = load_hits_by_id(sources, hit.kb, [row["id"] for row in ordered])
     return tuple(passages[row["id"]] for row in ordered)
+
+
+_MOST_PAST_PASSAGES = 200
+
+
+def load_past_versions(sources: Sources, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Read the passages of the versions that the documents of some hits have replaced.
+
+    All of such a passage counts as ended: what the newer version still says, that one says.
+    """
+    found: list[Hit] = []
+    for kb in dict.fromkeys(hit.kb for hit in hits):
+        current = {hit.document_id: hit for hit in reversed(hits) if hit.kb == kb}
+        where = col("superseded_by").is_in(sorted(filter(None, current)))
+        where &= col("status") == "superseded"
+        columns = ["id", "namespace", "superseded_by"]
+        rows = sources[kb].scan("documents", where, columns).to_pylist()
+        newer = {
+            row["id"]: hit
+            for row in rows
+            if (hit := current[row["superseded_by"]]).namespace == row["namespace"]
+        }
+        if not newer:
+            continue
+        where = col("document_id").is_in(sorted(newer)) & (col("level") == "evidence")
+        where &= col("type").is_in(["passage"]) & ~col("valid_to").is_null()
+        ended = (
+            sources[kb]
+            .scan("memories", where, ["id", "valid_to"], limit=_MOST_PAST_PASSAGES)
+            .to_pylist()
+        )
+        at = {row["id"]: row["valid_to"] for row in ended}
+        for id_, hit in load_hits_by_id(sources, kb, list(at)).items():
+            if hit.start is not None and hit.end is not None:
+                now = newer[hit.document_id or ""]
+                fact = EndedFact(hit.start, hit.end, at[id_], now.document_id or "")
+                found.append(replace(hit, rank=now.rank, ended=(fact,)))
+    return tuple(found)
 
 
 def load_author(sources: Sources, hit: Hit) -> str:
