@@ -64,6 +64,7 @@ def _head(event: Component, name: str) -> SourceText:
         "attendees": [_person(each) for each in event.all("ATTENDEE")],
         "status": event.text("STATUS").lower(),
         "recurrence": event.text("RRULE"),
+        "written": written.isoformat() if (written := _written(event)) else "",
     }
     return new_document(
         title=clean_title(event.text("SUMMARY")) or title_from_name(name),
@@ -139,6 +140,11 @@ def _end(event: Component) -> Moment | None:
     if end is not None and not isinstance(end, datetime) and start is not None:
         return max(start, end - timedelta(days=1)) if event.text("DTEND") else end
     return end
+
+
+def _written(event: Component) -> Moment | None:
+    """When somebody wrote it or changed it last; many programs stamp it with the day of export."""
+    return _moment(event.first("LAST-MODIFIED", "CREATED", "DTSTAMP"))
 
 
 def _stamp(event: Component) -> Moment | None:

@@ -146,7 +146,7 @@ _TABLE: tuple[FileKind, ...] = (
              "", "exports of ChatGPT, Claude and Telegram", units="conversations"),
     _text("application/x-slack-export", "chat_exports:read_slack", "slack/1",
              "", "days of Slack channels"),
-    _text("text/calendar", "calendars:read", "calendar/2",
+    _text("text/calendar", "calendars:read", "calendar/3",
              ".ics .ical .ifb .icalendar", "calendars", units="events"),
     _text("text/vcard", "contacts:read", "contacts/1",
              ".vcf .vcard", "contacts", units="contacts"),
