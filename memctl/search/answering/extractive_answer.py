@@ -19,7 +19,7 @@ from memctl.language.date_mentions import leading_day
 from memctl.language.sentence_values import CHANGE_WORDS, values
 from memctl.language.term_analysis import query_terms
 from memctl.patterns import lazy_regex
-from memctl.records import Answer, Hit
+from memctl.records import Answer, Citation, Hit
 from memctl.search.answering.evidence_parts import (
     LIST_MARK,
     PATH_SEPARATOR,
@@ -54,6 +54,7 @@ from memctl.search.answering.evidence_sentences import (
 )
 from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite, plain_quote
 from memctl.search.answering.list_answer import list_answer
+from memctl.search.answering.memory_need import QuestionPart
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.answering.table_totals import extreme_answer, total_answer, unpaid_answer
@@ -131,6 +132,12 @@ _SUBJECT_QUESTION = lazy_regex(
 _MIN_SUBJECT_SENTENCES, _MAX_SUBJECT_SENTENCES, _MAX_SUBJECT_WORDS = 2, 6, 4
 """Number of sentences about a subject, and of words in its name."""
 _WORD_WITHIN = lazy_regex(r"(?<=[\w,;:)] )[^\W\d_]{3,}")
+_CONFIDENCE_IN_DOUBT, _MIN_CLOSE_OF_PART = 0.5, 0.25
+"""Most confidence in what is taken for an answer and isn't sure to be one, and the least from which
+what is closest to a part of a question is shown."""
+_MIN_CONFIDENCE_OF_PARTS = 0.75
+"""Confidence from which the answers of all parts of a question are given as fact, though that of
+the whole would be unsure."""
 _DUPLICATE_OVERLAP = 0.7
 """Jaccard similarity from which two sentences say the same."""
 _SAME_SUBJECT_OVERLAP = 0.45
@@ -714,6 +721,116 @@ def _numbered_sentence(item: EvidenceSentence, number: int) -> str:
 
 def _day(item: EvidenceSentence) -> str:
     return item.hit.created_at.date().isoformat()
+
+
+# --- questions that ask several things ------------------------------------------------------------
+
+_ASKS_WHO = lazy_regex(r"\W*(?:\w+ )?who(?:m|se)?\b", re.IGNORECASE)
+_ASKS_MONEY = lazy_regex(
+    r"\bhow much (?:is|are|was|were|did|does|do|will)\b|\b(?:price|cost|costs|fee|rent|bill)\b",
+    re.IGNORECASE,
+)
+
+
+def may_lack(part: QuestionPart, answer: Answer) -> bool:
+    """Return whether an answer may lack what one part of its question asks for."""
+    return not answer.found or _gives(part, answer) is not True
+
+
+def _gives(part: QuestionPart, answer: Answer) -> bool | None:
+    """Return whether an answer has a time, a sum of money or a name, if a part asks for one.
+
+    These are known by their form; None for all else that may be asked.
+    """
+    said = " ".join(_without_turn_label(cited.quote) for cited in answer.citations)
+    if asks_when(part.said):
+        return has_date(answer.text) or has_relative_time(answer.text)
+    if _ASKS_MONEY.search(part.said):
+        return any(value.kind not in ("date", "time") for value in values(said))
+    if _ASKS_WHO.match(part.said):
+        return bool(set(_names_within(said).split()) - set(part.alone.split()))
+    return None
+
+
+def _without_turn_label(quote: str) -> str:
+    label = TURN_LABEL.match(quote)
+    return quote[label.end() :] if label else quote
+
+
+def join_parts(
+    whole: Answer, parts: Sequence[QuestionPart], found: Sequence[Answer | None]
+) -> Answer:
+    """Return the answers of a question's parts as one, which is unsure if one of them is.
+
+    Args:
+        whole: The answer of the whole question, which is all there is if no part has one.
+        parts: The parts.
+        found: The answer of each; None where it isn't clear what the part is about.
+    """
+    known = [
+        answer is not None and answer.found and _gives(part, answer) is not False
+        for part, answer in zip(parts, found, strict=True)
+    ]
+    if not any(known):
+        return _in_doubt(whole)
+    texts: list[str] = []
+    citations: list[Citation] = []
+    for part, answer, is_known in zip(parts, found, known, strict=True):
+        new = [each for each in answer.citations if not _place(citations, each)] if answer else []
+        is_close = answer is not None and answer.confidence >= _MIN_CLOSE_OF_PART and bool(new)
+        if answer is None or not (is_known or is_close):
+            texts.append(f"Not in memory: {part.said}")
+            continue
+        citations += (replace(each, number=len(citations) + at) for at, each in enumerate(new, 1))
+        text = answer.text if is_known else f"Unsure: {part.said} {_closest(answer)}"
+        text = _renumbered(text, [_place(citations, each) for each in answer.citations])
+        if text not in texts:
+            texts.append(text)
+    confidence = min(each.confidence if each else 0.0 for each in found)
+    is_known = all(known) and (whole.found or confidence >= _MIN_CONFIDENCE_OF_PARTS)
+    answer = Answer(
+        " ".join(texts),
+        found=True,
+        method=METHOD,
+        confidence=confidence,
+        citations=tuple(citations),
+    )
+    if all(known):
+        return answer if is_known else _in_doubt(answer)
+    confidence = min(confidence, _CONFIDENCE_IN_DOUBT)
+    return replace(answer, found=False, unsure=True, confidence=confidence)
+
+
+def _closest(answer: Answer) -> str:
+    closest = UNSURE.partition(" ")[2]
+    text = answer.text.removeprefix(UNSURE).strip()
+    return f"{closest} {text}"
+
+
+def _renumbered(text: str, numbers: Sequence[int]) -> str:
+    """Return a text with other numbers of its citations, in their order."""
+    return re.sub(
+        r"\[(\d+)\]",
+        lambda found: (
+            f"[{numbers[int(found[1]) - 1]}]" if 0 < int(found[1]) <= len(numbers) else found[0]
+        ),
+        text,
+    )
+
+
+def _place(citations: Sequence[Citation], wanted: Citation) -> int:
+    """Return which of some citations quotes the same as another one; 0 if none does."""
+    places = [(each.kb, each.memory_id, each.quote) for each in citations]
+    place = (wanted.kb, wanted.memory_id, wanted.quote)
+    return places.index(place) + 1 if place in places else 0
+
+
+def _in_doubt(answer: Answer) -> Answer:
+    """Return an answer as what is only closest."""
+    if not answer.found:
+        return answer
+    text, confidence = f"{UNSURE} {answer.text}", min(answer.confidence, _CONFIDENCE_IN_DOUBT)
+    return replace(answer, text=text, found=False, unsure=True, confidence=confidence)
 
 
 # --- what happened in a period --------------------------------------------------------------------
