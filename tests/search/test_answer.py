@@ -1555,3 +1555,46 @@ def test_the_total_of_somebodys_rows_is_found_by_a_nickname(
     shelf.put([memory_of("miles", rows, title="Mileage")])
     answer = ask(shelf.searcher(), "How many miles did Beans drive in total?")
     assert answer.text.startswith("2,290 in total")
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "unsaid"),
+    [
+        ("What did we decide about the fete?", ["barn", "paper tickets"], ["magician"]),
+        (
+            "What was decided about the magician?",
+            ["No longer so: We decided to hire a magician for the fete. [1] Scrap the magician"],
+            [],
+        ),
+        ("What do we plant along the lane?", ["scrap that"], []),
+        (
+            "Which ferry will we take to the island?",
+            ["We will take the night ferry"],
+            ["No longer"],
+        ),
+    ],
+)
+def test_what_was_decided_and_withdrawn_later_is_not_given_as_valid(
+    shelf: Shelf, memory_of: MemoryOf, question: str, said: list[str], unsaid: list[str]
+) -> None:
+    agreed = (
+        "- We decided to rent the barn for the fete.\n"
+        "- We decided to use paper tickets for the fete.\n"
+        "- We decided to hire a magician for the fete."
+    )
+    hedge = (
+        "Decision: we plant a hedge of hornbeam along the lane. Bed 3 gets garlic. "
+        "Update: scrap that, no hornbeam hedge, a fence."
+    )
+    ferry = "We will take the night ferry to the island. Don't cancel the ferry unless it storms."
+    shelf.put(
+        [
+            memory_of("march", agreed, created_at=JANUARY),
+            memory_of("april", "Scrap the magician, not this year after all.", created_at=MARCH),
+            memory_of("garden", hedge),
+            memory_of("ferry", ferry),
+        ]
+    )
+    given = ask(shelf.searcher(), question)
+    assert [text for text in said if text not in given.text] == []
+    assert [text for text in unsaid if text in given.text] == []

@@ -49,6 +49,7 @@ from memctl.search.answering.evidence_parts import (
 from memctl.search.answering.evidence_sentences import (
     EvidenceSentence,
     log_odds,
+    mark_withdrawn,
     rank_sentences,
     topics_of,
 )
@@ -170,6 +171,7 @@ def extract_answer(
             for item in sentences
             if not _is_only_speaker(item, subject, sentences, outcome.languages)
         ]
+    sentences = mark_withdrawn(outcome, sentences)
     is_list = _LIST_QUESTION.search(outcome.asked.text) is not None
     is_open = is_list or _MULTI_PART_QUESTION.search(outcome.asked.text) is not None
     likely = _likely_sentences(sentences, _MIN_STEP_SHARE if is_open else MIN_SCORE_SHARE)
@@ -196,6 +198,8 @@ def extract_answer(
     ordered = [_with_speaker(_without_lead(item), outcome) for item in ordered]
     if is_list and not states and (whole := _with_items(ordered[0])) is not ordered[0]:
         ordered = [whole]
+    if not states:
+        ordered = _with_withdrawals(ordered, sentences)
     text = _render_states(ordered) if states else _render_sentences(ordered, outcome.asked.text)
     text = _with_asked_names(text, outcome.asked)
     return _answer(ordered, text, confidence, unsure=unsure)
@@ -358,6 +362,26 @@ def _with_speaker(item: EvidenceSentence, outcome: SearchOutcome) -> EvidenceSen
         author = outcome.load_author(item.hit)
         speaker = "" if author in words else author
     return replace(item, speaker=speaker) if speaker else item
+
+
+def _with_withdrawals(
+    ordered: Sequence[EvidenceSentence], sentences: Sequence[EvidenceSentence]
+) -> list[EvidenceSentence]:
+    """Return sentences, quoted without what is withdrawn later, or else with what says that."""
+    withdrawn = [each for each in sentences if each.withdrawn_by is not None]
+    shown: list[EvidenceSentence] = []
+    for item in ordered:
+        has_withdrawn = item.withdrawn_by is None and any(
+            each.hit.document == item.hit.document and each.text in item.quoted_text
+            for each in withdrawn
+        )
+        shown.append(replace(item, quote=(item.start, item.end)) if has_withdrawn else item)
+    for each in [item.withdrawn_by for item in shown if item.withdrawn_by is not None]:
+        span = (each.start, each.end)
+        said = EvidenceSentence(each.hit, *span, span, "", 0.0, frozenset())
+        if not any(each.text in item.quoted_text for item in shown):
+            shown.append(_without_lead(said))
+    return shown
 
 
 def _differ(one: EvidenceSentence, other: EvidenceSentence) -> bool:
