@@ -1433,6 +1433,38 @@ def test_who_writes_a_mail_is_named_where_it_says_i(shelf: Shelf, memory_of: Mem
     assert answer.text.endswith("Leila Farouk: I bought Starlite Lanes in June. [1]")
 
 
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("What is my locker number?", False),
+        ("What is Leila's locker number?", True),
+        ("What is my shoe size?", True),
+        ("What is my blood group?", True),
+    ],
+)
+def test_what_another_one_calls_my_in_a_mail_is_not_mine(
+    shelf: Shelf, memory_of: MemoryOf, question: str, *, found: bool
+) -> None:
+    shelf.put(
+        [
+            memory_of("locker", "Hi Odo, my locker number is 88213.", doc_type="email"),
+            memory_of("hello", "The choir meets on Friday.", doc_type="email"),
+            memory_of("shoes", "Hi Leila, my shoe size is 44.", doc_type="email"),
+            memory_of("note", "My blood group is A positive."),
+        ]
+    )
+    parties = {"locker": ("Leila", "Odo"), "hello": ("Pia", "Odo"), "shoes": ("Odo", "Leila")}
+    mails = [
+        replace(
+            document(f"d_{id}", "en"), authors=(sender,), doc_type="email", metadata={"to": [to]}
+        )
+        for id, (sender, to) in parties.items()
+    ]
+    with shelf.stores["kb"].write() as transaction:
+        transaction.append("documents", documents_table(mails))
+    assert ask(shelf.searcher(), question).found is found
+
+
 # --- other names ---------------------------------------------------------------------------------
 
 RATE = "I put my rate up from September, 62p a mile."

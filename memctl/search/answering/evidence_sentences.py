@@ -52,6 +52,7 @@ from memctl.search.answering.evidence_parts import (
     only_denies,
     only_supposes,
     quotable_parts,
+    speaker_of_turn,
     split_parts,
     stated_values,
     states_asked_value,
@@ -251,6 +252,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 or _lacks_full_name(outcome.question, draft.text_with_context)
                 or (draft.is_row and lacks_attribute(draft.text_with_context, question))
                 or _is_of_other_time(draft, outcome.question)
+                or _is_somebody_elses(draft, outcome)
                 or (
                     wants_reason
                     and draft.own >= _RESTATING_COVERAGE
@@ -724,6 +726,28 @@ def _is_of_other_time(draft: CandidateSentence, question: Question) -> bool:
     if has_date(draft.quoted_text) or has_relative_time(draft.quoted_text):
         return False
     return draft.near_terms.isdisjoint(each.term for each in years)
+
+
+_MINE = lazy_regex(r"\b(?:my|mine|our|ours)\b(?P<thing>(?: [\w'’-]+){0,3})", re.IGNORECASE)
+_MY = lazy_regex(r"\bmy\b(?P<thing>(?: [\w'’-]+){0,3})", re.IGNORECASE)
+
+
+def _is_somebody_elses(draft: CandidateSentence, outcome: SearchOutcome) -> bool:
+    """Return whether a question asks for something of mine, and another one says "my" of it.
+
+    That is the sender of a mail who isn't known to be who asks, or a speaker who is known not to
+    be.
+    """
+    asked = [outcome.terms_in(each["thing"]) for each in _MINE.finditer(outcome.asked.text)]
+    said = [outcome.terms_in(each["thing"]) for each in _MY.finditer(draft.quoted_text)]
+    if all(one.isdisjoint(other) for one in asked for other in said):
+        return False
+    if draft.hit.doc_type == "email":
+        author = outcome.load_author(draft.hit)
+        return bool(author) and author != outcome.load_owner(draft.hit.kb)
+    speaker = speaker_of_turn(draft.hit.text) if draft.hit.type == "turn" else ""
+    owner = outcome.load_owner(draft.hit.kb) if speaker else ""
+    return bool(owner) and speaker.split()[0] != owner.split()[0]
 
 
 def _distinct(drafts: Iterable[CandidateSentence]) -> list[CandidateSentence]:
