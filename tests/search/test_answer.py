@@ -1465,6 +1465,40 @@ def test_what_another_one_calls_my_in_a_mail_is_not_mine(
     assert ask(shelf.searcher(), question).found is found
 
 
+DARKROOM = "| room | season | rent |\n|---|---|---|\n| darkroom | summer | 90 |\n"
+WOOD = "\n".join(f"date: 2025-0{n}-03; what: firewood; price: {70 + n}" for n in range(1, 8))
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "found"),
+    [
+        ("How much is the rent of the darkroom?", ["90", "120"], True),
+        ("How much is the rent of the darkroom in winter?", ["120"], True),
+        ("What does a crossing on the ferry cost?", ["12 euros", "48 euros"], True),
+        ("How much is firewood?", ["Unsure"], False),
+    ],
+)
+def test_a_price_asked_for_plainly_is_told_for_each_variant(
+    shelf: Shelf, memory_of: MemoryOf, question: str, said: list[str], *, found: bool
+) -> None:
+    ferry = (
+        "A crossing on the ferry costs 12 euros for foot passengers. The crew is friendly.\n\n"
+        "With a car, a crossing on the ferry costs 48 euros."
+    )
+    shelf.put(
+        [
+            memory_of("rooms", f"{DARKROOM}| darkroom | winter | 120 |", title="Studio"),
+            memory_of("ferry", ferry, title="Ferry"),
+            memory_of("wood", WOOD, title="Wood"),
+        ]
+    )
+    given = ask(shelf.searcher(), question)
+    assert given.found is found
+    assert [text for text in said if text not in given.text] == []
+    if "winter" in question:
+        assert "90" not in given.text
+
+
 # --- other names ---------------------------------------------------------------------------------
 
 RATE = "I put my rate up from September, 62p a mile."

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -17,6 +17,8 @@ from msgspec.structs import replace
 
 from memctl.language.date_mentions import leading_day
 from memctl.language.sentence_values import CHANGE_WORDS, values
+from memctl.language.table_amounts import drawn_cells, is_number, row_cells
+from memctl.language.table_amounts import number as number_in
 from memctl.language.term_analysis import query_terms
 from memctl.patterns import lazy_regex
 from memctl.records import Answer, Citation, Hit
@@ -39,6 +41,7 @@ from memctl.search.answering.evidence_parts import (
     is_table_row,
     is_time_word,
     lacks_count,
+    lacks_measure,
     only_supposes,
     speaker_of_himself,
     speech_start,
@@ -59,7 +62,7 @@ from memctl.search.answering.memory_need import QuestionPart
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.answering.table_totals import extreme_answer, total_answer, unpaid_answer
-from memctl.search.query.question import Question, TimeExpression
+from memctl.search.query.question import Question, Slot, TimeExpression
 from memctl.understanding.relation_extraction import PostHolder, post_holders
 from memctl.understanding.triggers import asking_length
 
@@ -143,6 +146,13 @@ _DUPLICATE_OVERLAP = 0.7
 """Jaccard similarity from which two sentences say the same."""
 _SAME_SUBJECT_OVERLAP = 0.45
 """Jaccard similarity, without numbers and dates, from which two sentences share a subject."""
+_ASKS_PRICE = lazy_regex(
+    r"\W*(?:how much (?:is|are|does|do|will)\b|what(?:['’]s| is| are) the (?:[\w'’-]+ ){0,3}"
+    r"(?:prices?|costs?|rent|fees?|charges?|rate|fare)\b|what (?:does|do|will) .*\bcosts?\b"
+    r"|(?:was|wie ?viel) kostet\b|combien coûte)",
+    re.IGNORECASE,
+)
+_LINE = lazy_regex(r"\S[^\n]*")
 _AT_PRESENT = lazy_regex(
     r"\b(?:now(?:adays)?|currently|presently|today|these days|at the moment|still)\b", re.IGNORECASE
 )
@@ -195,6 +205,11 @@ def extract_answer(
             is_in_order = is_list or asks_how(outcome.asked.text)
             first = [] if is_in_order else ordered[:1]
             ordered = [*first, *_reading_order(ordered[len(first) :])]
+    if not (unsure or states or is_list):
+        variants = _with_variants(outcome, ordered, sentences)
+        unsure = len(variants) > _MAX_LIST_SENTENCES
+        ordered = variants[:MAX_SENTENCES] if unsure else variants
+        confidence = min(confidence, _CONFIDENCE_IN_DOUBT) if unsure else confidence
     ordered = [_with_speaker(_without_lead(item), outcome) for item in ordered]
     if is_list and not states and (whole := _with_items(ordered[0])) is not ordered[0]:
         ordered = [whole]
@@ -362,6 +377,76 @@ def _with_speaker(item: EvidenceSentence, outcome: SearchOutcome) -> EvidenceSen
         author = outcome.load_author(item.hit)
         speaker = "" if author in words else author
     return replace(item, speaker=speaker) if speaker else item
+
+
+def _with_variants(
+    outcome: SearchOutcome,
+    ordered: Sequence[EvidenceSentence],
+    sentences: Sequence[EvidenceSentence],
+) -> list[EvidenceSentence]:
+    """Return sentences with those that give another price of the same thing, if one is asked for.
+
+    That is per person and per group, or from one year and from the next: which of them is meant, a
+    plain question doesn't tell.
+    """
+    best, question = ordered[0], outcome.asked.text
+    if not _ASKS_PRICE.search(question) or not _prices(best.text):
+        return list(ordered)
+    others: Iterable[EvidenceSentence]
+    if _is_row(best.text):
+        others = _rows_beside(outcome, best)
+    else:
+        others = [
+            item
+            for item in sentences
+            if item.hit.document == best.hit.document
+            and not (item.has_ended or _is_row(item.text))
+            and _are_of_one_kind(best.text, item.text)
+            and _jaccard(_terms_without_values(best), _terms_without_values(item))
+            >= _SAME_SUBJECT_OVERLAP
+        ]
+    asked = _slots_in(outcome, best)
+    shown = list(ordered)
+    for item in others:
+        is_of_same = asked <= _slots_in(outcome, item) and not lacks_measure(item.text, question)
+        is_other_price = _prices(item.text) and not _prices(item.text) <= _prices(best.text)
+        if is_of_same and is_other_price and not any(item.text in each.text for each in shown):
+            shown.append(item)
+    return shown
+
+
+def _rows_beside(outcome: SearchOutcome, best: EvidenceSentence) -> Iterator[EvidenceSentence]:
+    """Yield the rows of the same passage of a table."""
+    for found in _LINE.finditer(best.hit.text):
+        if _is_row(found.group()):
+            start, end = found.span()
+            yield replace(
+                best,
+                start=start,
+                end=end,
+                quote=(start, end),
+                terms=outcome.terms_in(found.group()),
+            )
+
+
+def _is_row(text: str) -> bool:
+    """Return whether a text is a row of a table, also of one that is drawn with outer bars."""
+    return is_table_row(text) or text.startswith("|")
+
+
+def _slots_in(outcome: SearchOutcome, item: EvidenceSentence) -> frozenset[Slot]:
+    """Return what of a question stands in a sentence."""
+    return frozenset(slot for slot in outcome.question.slots if not item.terms.isdisjoint(slot))
+
+
+def _prices(text: str) -> frozenset[Hashable]:
+    """Return the sums of money in a sentence, or the numbers of a row."""
+    if _is_row(text):
+        cells = [*row_cells(text).values()] if ": " in text else drawn_cells(text)
+        return frozenset(number_in(cell) for cell in cells if is_number(cell))
+    return frozenset(
+        reading for value in values(text) if value.kind == "money" for reading in value.readings
+    )
 
 
 def _with_withdrawals(
