@@ -1632,6 +1632,7 @@ def test_the_total_of_somebodys_rows_is_found_by_a_nickname(
             ["No longer so: We decided to hire a magician for the fete. [1] Scrap the magician"],
             [],
         ),
+        ("What did we decide about the magician?", ["No longer so: "], ["barn", "tickets"]),
         ("What do we plant along the lane?", ["scrap that"], []),
         (
             "Which ferry will we take to the island?",

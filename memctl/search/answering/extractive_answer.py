@@ -195,6 +195,7 @@ def extract_answer(
         )
     unsure = confidence < _min_confidence(outcome.asked.text, sentences[0])
     likely = _likely_sentences(sentences, _MIN_STEP_SHARE) if unsure else likely
+    likely = _with_withdrawn_best(outcome, sentences[0], likely)
     likely = _without_other_holders(outcome, likely)
     states = [] if is_list else _current_and_former(outcome, likely, sentences, unsure=unsure)
     ordered = states
@@ -447,6 +448,17 @@ def _prices(text: str) -> frozenset[Hashable]:
     return frozenset(
         reading for value in values(text) if value.kind == "money" for reading in value.readings
     )
+
+
+def _with_withdrawn_best(
+    outcome: SearchOutcome, best: EvidenceSentence, likely: Sequence[EvidenceSentence]
+) -> list[EvidenceSentence]:
+    """Return the best sentence alone if it was withdrawn and no other one is about the same."""
+    if best.withdrawn_by is None:
+        return list(likely)
+    asked = _slots_in(outcome, best)
+    same = [item for item in likely if asked <= _slots_in(outcome, item)]
+    return same or [best]
 
 
 def _with_withdrawals(
