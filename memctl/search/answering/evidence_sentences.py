@@ -964,29 +964,43 @@ def _withdrawals(
     for each in best:
         hits |= {hit.memory_id: hit for hit in outcome.load_document(each)}
     for hit in hits.values():
-        if not _WITHDRAWS.search(hit.text):
+        for (start, end), about in _withdrawals_in(hit.text, outcome.languages):
+            yield _Withdrawal(HitExcerpt(hit, start, end), about)
+
+
+def _withdrawals_in(text: str, languages: Sequence[str]) -> Iterable[tuple[Span, frozenset[str]]]:
+    """Yield the sentences of a text that withdraw something, with the terms of what they name."""
+    if not _WITHDRAWS.search(text):
+        return
+    for start, end in split_sentences(text):
+        sentence = text[start:end]
+        found = _WITHDRAWS.search(sentence)
+        if found is None or is_question(sentence) or is_table_row(sentence):
             continue
-        for start, end in split_sentences(hit.text):
-            sentence = hit.text[start:end]
-            found = _WITHDRAWS.search(sentence)
-            if found is None or is_question(sentence) or is_table_row(sentence):
-                continue
-            if _MAY_WITHDRAW.search(sentence[: found.start()]):
-                continue
-            yield _Withdrawal(HitExcerpt(hit, start, end), _named_by(sentence, outcome))
+        if not _MAY_WITHDRAW.search(sentence[: found.start()]):
+            yield (start, end), _named_by(sentence, languages)
 
 
-def _named_by(sentence: str, outcome: SearchOutcome) -> frozenset[str]:
+def _named_by(sentence: str, languages: Sequence[str]) -> frozenset[str]:
     """Return the terms of the clause that withdraws something, or of the one after it: "no ..."."""
-    general = outcome.terms_in(_GENERAL_OF_DECISIONS)
-    clauses = [each for each in _CLAUSE_END.split(sentence) if each]
+    general = frozenset(query_terms(_GENERAL_OF_DECISIONS, languages))
     withdraws = False
-    for clause in clauses:
+    for clause in filter(None, _CLAUSE_END.split(sentence)):
         if _WITHDRAWS.search(clause) or (withdraws and _NO.match(clause)):
             withdraws = True
-            if named := outcome.terms_in(clause) - general:
+            if named := frozenset(query_terms(clause, languages)) - general:
                 return named
     return frozenset()
+
+
+def is_withdrawn(statement: str, later: Iterable[str], languages: Sequence[str] = ("en",)) -> bool:
+    """Return whether a text that was said later withdraws by name what a statement decides."""
+    terms = frozenset(query_terms(statement, languages))
+    return any(
+        about and len(about & terms) >= _SHARE_NAMED * len(about)
+        for text in later
+        for _, about in _withdrawals_in(text, languages)
+    )
 
 
 def _withdrawal_of(
