@@ -104,7 +104,11 @@ class Language(Struct, frozen=True):
     stating_outright: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The same of words inside a statement: ``we have decided``."""
     opposites: tuple[tuple[str, str], ...] = ()
-    """Pairs of words of which each tells what the other one is not: ``import`` and ``export``."""
+    """Pairs of words of which each tells what the other one is not: ``import`` and ``export``.
+
+    A word may be several, ``starts|started``."""
+    opposite_modifiers: tuple[tuple[str, str], ...] = ()
+    """The same of words that are opposites only before the same noun, ``left`` and ``right``."""
 
 
 @cache

@@ -88,7 +88,7 @@ class QuerySession(Struct, frozen=True, dict=True):
         if options.answer:
             from memctl.search.answering.evidence_sentences import rank_hits
 
-            answer, sentences, problem = self._answer(outcome.evidence, options)
+            answer, sentences, problem = self._answer(outcome.evidence, search, options)
             failures += (type(problem).__name__,) if problem else ()
             is_ordered = options.rerank and bool(self.search_context.config.models.rerank)
             if not is_ordered and outcome.selected is None:
@@ -250,15 +250,13 @@ class QuerySession(Struct, frozen=True, dict=True):
         return judged.above(least) if least else judged
 
     def _answer(
-        self, outcome: SearchOutcome, options: QueryOptions
+        self, outcome: SearchOutcome, search: SearchOptions, options: QueryOptions
     ) -> tuple[Answer, Sequence[EvidenceSentence], MemctlError | None]:
         """Return the answer of the configured model, or the built-in one where there is none.
 
         With it are the sentences that were judged, best first, and how the model failed.
         """
         from memctl.search.answering.evidence_sentences import rank_sentences
-        from memctl.search.answering.extractive_answer import extract_answer, special_answer
-        from memctl.search.answering.table_totals import unsure_of_rows
 
         sentences: Sequence[EvidenceSentence] = ()
         problem: MemctlError | None = None
@@ -271,14 +269,32 @@ class QuerySession(Struct, frozen=True, dict=True):
                 return answerer.answer(outcome, sentences, options.on_token), sentences, None
         except MemctlError as error:  # a question is answered, whatever is wrong with the model
             problem = error
-        answer = special_answer(outcome)
-        if answer is None:
-            sentences = sentences or rank_sentences(outcome)
-            answer = extract_answer(outcome, sentences)
-        answer = unsure_of_rows(outcome, answer)
+        answer, sentences = _extract(outcome, sentences)
+        answer = self._with_parts(answer, outcome.asked.text, search, options)
         if problem is not None:
             answer = replace(answer, note=problem.message, hint=problem.hint)
         return answer, sentences, problem
+
+    def _with_parts(
+        self, whole: Answer, question: str, search: SearchOptions, options: QueryOptions
+    ) -> Answer:
+        """Return the answers of the parts of a question that asks several things.
+
+        Each part is searched for alone, unless the answer of the whole has what all of them ask.
+        """
+        from memctl.search.answering.extractive_answer import join_parts, may_lack
+        from memctl.search.answering.memory_need import question_parts
+
+        parts = question_parts(question)
+        if not whole.citations or not any(may_lack(each, whole) for each in parts):
+            return whole
+        found: list[Answer | None] = []
+        for part in parts:
+            outcome = self._search(part.alone, search) if part.alone else None
+            if outcome is not None:
+                outcome = self._with_relevance(outcome, options.threshold).evidence
+            found.append(_extract(outcome)[0] if outcome is not None else None)
+        return join_parts(whole, parts, found)
 
     def context(
         self,
@@ -392,6 +408,21 @@ class QuerySession(Struct, frozen=True, dict=True):
             for target in targets
         ]
         return logged.id if any(recorded) else None
+
+
+def _extract(
+    outcome: SearchOutcome, sentences: Sequence[EvidenceSentence] = ()
+) -> tuple[Answer, Sequence[EvidenceSentence]]:
+    """Return the built-in answer, with the sentences that were judged for it."""
+    from memctl.search.answering.evidence_sentences import rank_sentences
+    from memctl.search.answering.extractive_answer import extract_answer, special_answer
+    from memctl.search.answering.table_totals import unsure_of_rows
+
+    answer = special_answer(outcome)
+    if answer is None:
+        sentences = sentences or rank_sentences(outcome)
+        answer = extract_answer(outcome, sentences)
+    return unsure_of_rows(outcome, answer), sentences
 
 
 def _vector(outcome: SearchOutcome) -> tuple[str, bytes] | None:

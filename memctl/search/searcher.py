@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -30,6 +30,7 @@ from memctl.search.ranking.scored_candidates import (
     load_author,
     load_document,
     load_hits,
+    load_owner,
     load_past_versions,
     load_statements_of,
     load_turns_around,
@@ -357,6 +358,7 @@ class Searcher:
             load_document=partial(load_document, self._sources),
             load_past_versions=partial(load_past_versions, self._sources),
             load_author=partial(load_author, self._sources),
+            load_owner=cache(partial(load_owner, self._sources)),
             load_statements_of=partial(load_statements_of, self._sources, scope),
             notes=(
                 *analysis.notes,

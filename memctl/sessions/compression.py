@@ -63,18 +63,30 @@ class _Digest(Struct, frozen=True):
     """The summary of what came before them."""
 
     def statements(self, type_: str) -> list[str]:
-        """Return what of a type was said, each once, in order."""
+        """Return what of a type was said, each once, in order, without what was withdrawn later."""
+        valid = [each for each in self._said(type_) if not self._is_withdrawn(each, type_)]
+        return valid[:_MAX_STATEMENTS]
+
+    def _said(self, type_: str) -> list[str]:
         said = (each.text for each in self.understood.distilled if each.type == type_)
-        return list(dict.fromkeys(map(bare_turn, said)))[:_MAX_STATEMENTS]
+        return list(dict.fromkeys(map(bare_turn, said)))
+
+    def _is_withdrawn(self, statement: str, type_: str) -> bool:
+        """Return whether a decision or plan is withdrawn in a turn after the one that has it."""
+        from memctl.search.answering.evidence_sentences import is_withdrawn
+
+        if type_ not in ("decision", "plan"):
+            return False
+        said = [turn.content for turn in self.turns]
+        at = next((at for at, each in enumerate(said) if statement in each), -1)
+        return is_withdrawn(statement, said[at + 1 :])
 
     @property
     def gist(self) -> str:
         """Return the gist, what each says on a line, without what stands among the statements."""
         speakers = "|".join(sorted({re.escape(turn.sender) for turn in self.turns if turn.sender}))
         lines = re.split(rf"\s(?=(?:{speakers}): )", self.understood.gist.strip())
-        stated = [
-            plain_words(said) for type_ in SUMMARY_HEADINGS for said in self.statements(type_)
-        ]
+        stated = [plain_words(said) for type_ in SUMMARY_HEADINGS for said in self._said(type_)]
         return "\n".join(
             line
             for line in lines
@@ -92,7 +104,12 @@ class _Digest(Struct, frozen=True):
         former = _sections(self.former)
         lists: list[str] = []
         for type_, heading in SUMMARY_HEADINGS.items():
-            said = [*former.pop(heading, ()), *(f"- {each}" for each in self.statements(type_))]
+            before = [
+                each
+                for each in former.pop(heading, ())
+                if not self._is_withdrawn(each.removeprefix("- "), type_)
+            ]
+            said = [*before, *(f"- {each}" for each in self.statements(type_))]
             if kept := list(dict.fromkeys(said))[-_MAX_KEPT:]:
                 lists.append("\n".join([f"{heading}:", *kept]))
         gist = [*former.get("", ()), *self.gist.splitlines()]

@@ -18,7 +18,7 @@ from typing import IO, Any
 import pytest
 import yaml
 
-from memctl.search.answering.memory_need import has_own_subject
+from memctl.search.answering.memory_need import has_own_subject, question_parts
 
 from .conftest import Run
 
@@ -537,3 +537,73 @@ def test_how_many_are_shown_does_not_change_the_answer(memctl: Run) -> None:
     assert (len(one["hits"]), len(all_["hits"])) == (1, 2)
     assert one["answer"] == all_["answer"]
     assert "15 June" in one["answer"]["text"]
+
+
+KILN = "# Kiln\n\nThe kiln was rewired by Orla Finch.\n\nThe kiln has a capacity of 120 litres.\n"
+BOAT = "# Boat\n\nHalvard Rigging replaced the forestay in May. The bill came to 640 euros.\n"
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "found"),
+    [
+        (
+            "What is the capacity of the kiln and who rewired it?",
+            ["120 litres. [1]", "Orla Finch. [2]"],
+            True,
+        ),
+        (
+            "Who rewired the kiln and when does its insurance end?",
+            ["Orla Finch. [1]", "Not in memory: when does its insurance end?"],
+            False,
+        ),
+        (
+            "Who replaced the forestay and what did it cost?",
+            ["in May. [1] Unsure: what did it cost? Closest in memory: ", "640 euros. [2]"],
+            False,
+        ),
+    ],
+)
+def test_each_part_of_a_question_is_answered_or_said_to_be_unknown(
+    memctl: Run, tmp_path: Path, question: str, said: list[str], *, found: bool
+) -> None:
+    (tmp_path / "kiln.md").write_text(KILN)
+    (tmp_path / "boat.md").write_text(BOAT)
+    memctl("ingest", "kiln.md", "boat.md")
+    answer = memctl("query", question, "-o", "json").json["answer"]
+    assert [text for text in said if text not in answer["text"]] == []
+    assert answer["found"] is found
+    assert answer["unsure"] is not found
+    assert [cited["number"] for cited in answer["citations"]] == [
+        *range(1, len(answer["citations"]) + 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        (
+            "Who rewired the kiln and what did it cost?",
+            "Who rewired the kiln? what did the kiln cost?",
+        ),
+        (
+            "What is the width of the loom and who oils it?",
+            "What is the width of the loom? who oils the loom?",
+        ),
+        (
+            "When and where did the choir sing?",
+            "When did the choir sing? where did the choir sing?",
+        ),
+        ("When does Ida move, and to where?", "When does Ida move? to where does Ida move?"),
+        (
+            "The loom: who oils it and how often?",
+            "The loom, who oils it? The loom, how often oils it?",
+        ),
+        ("Who fixed the loom and what is his number?", "Who fixed the loom? "),
+        ("Who rents the barn and the field?", ""),
+        ("What is the difference between the loom and what Ida has?", ""),
+    ],
+)
+def test_the_parts_of_a_question_are_asked_by_what_they_are_about(
+    question: str, parts: str
+) -> None:
+    assert " ".join(each.alone for each in question_parts(question)) == parts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
@@ -115,6 +116,29 @@ def test_copies_in_other_knowledge_bases_are_named_with_them(memctl: Run) -> Non
         memctl("ingest", "--text", LAUNCH, "-k", kb)
     (hit,) = hits(memctl, "When is the launch?")
     assert {hit["kb"], hit["also_in"][0]["kb"]} == {"default", "second"}
+
+
+def test_a_file_counts_once_though_knowledge_bases_cut_it_differently(
+    memctl: Run, tmp_path: Path
+) -> None:
+    rows = [f"{n},{'Pella' if n % 2 else 'Odo'},{n * 3},{'' if n % 9 else n}" for n in range(60)]
+    (tmp_path / "moorings.csv").write_text("\n".join(["berth,skipper,metres,paid", *rows]))
+    (tmp_path / "gear list.md").write_text("# Gear list\n\n- rope\n- fender\n- anchor\n")
+    asked = ("query", "How many berths does Pella have?", "-o", "json")
+    places = []
+    for name, size in (("small", "200"), ("large", "1200")):
+        memctl("kb", "create", name, "--chunk-size", size, "--chunk-overlap", "0")
+        memctl("ingest", "moorings.csv", "gear list.md", "-k", name)
+        places += ["-k", name]
+    found = memctl(*asked, *places).json["hits"]
+    of_file = [hit for hit in found if hit["source"].endswith(".csv") and hit["type"] == "passage"]
+    spans = sorted((hit["start"], hit["end"]) for hit in of_file)
+    assert {hit["kb"] for hit in of_file} == {"large"}
+    assert all(end <= start for (_, end), (start, _) in pairwise(spans))
+    assert {copy["kb"] for hit in of_file for copy in hit["also_in"]} == {"small"}
+    listed = memctl("query", "What is on the gear list?", "-o", "json", *places).json["answer"]
+    assert listed["text"].count("fender") == 1
+    assert "Older" not in listed["text"]
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "keyword", "vector"])

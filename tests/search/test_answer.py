@@ -1572,6 +1572,72 @@ def test_who_writes_a_mail_is_named_where_it_says_i(shelf: Shelf, memory_of: Mem
     assert answer.text.endswith("Leila Farouk: I bought Starlite Lanes in June. [1]")
 
 
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("What is my locker number?", False),
+        ("What is Leila's locker number?", True),
+        ("What is my shoe size?", True),
+        ("What is my blood group?", True),
+    ],
+)
+def test_what_another_one_calls_my_in_a_mail_is_not_mine(
+    shelf: Shelf, memory_of: MemoryOf, question: str, *, found: bool
+) -> None:
+    shelf.put(
+        [
+            memory_of("locker", "Hi Odo, my locker number is 88213.", doc_type="email"),
+            memory_of("hello", "The choir meets on Friday.", doc_type="email"),
+            memory_of("shoes", "Hi Leila, my shoe size is 44.", doc_type="email"),
+            memory_of("note", "My blood group is A positive."),
+        ]
+    )
+    parties = {"locker": ("Leila", "Odo"), "hello": ("Pia", "Odo"), "shoes": ("Odo", "Leila")}
+    mails = [
+        replace(
+            document(f"d_{id}", "en"), authors=(sender,), doc_type="email", metadata={"to": [to]}
+        )
+        for id, (sender, to) in parties.items()
+    ]
+    with shelf.stores["kb"].write() as transaction:
+        transaction.append("documents", documents_table(mails))
+    assert ask(shelf.searcher(), question).found is found
+
+
+DARKROOM = "| room | season | rent |\n|---|---|---|\n| darkroom | summer | 90 |\n"
+WOOD = "\n".join(f"date: 2025-0{n}-03; what: firewood; price: {70 + n}" for n in range(1, 8))
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "found"),
+    [
+        ("How much is the rent of the darkroom?", ["90", "120"], True),
+        ("How much is the rent of the darkroom in winter?", ["120"], True),
+        ("What does a crossing on the ferry cost?", ["12 euros", "48 euros"], True),
+        ("How much is firewood?", ["Unsure"], False),
+    ],
+)
+def test_a_price_asked_for_plainly_is_told_for_each_variant(
+    shelf: Shelf, memory_of: MemoryOf, question: str, said: list[str], *, found: bool
+) -> None:
+    ferry = (
+        "A crossing on the ferry costs 12 euros for foot passengers. The crew is friendly.\n\n"
+        "With a car, a crossing on the ferry costs 48 euros."
+    )
+    shelf.put(
+        [
+            memory_of("rooms", f"{DARKROOM}| darkroom | winter | 120 |", title="Studio"),
+            memory_of("ferry", ferry, title="Ferry"),
+            memory_of("wood", WOOD, title="Wood"),
+        ]
+    )
+    given = ask(shelf.searcher(), question)
+    assert given.found is found
+    assert [text for text in said if text not in given.text] == []
+    if "winter" in question:
+        assert "90" not in given.text
+
+
 # --- other names ---------------------------------------------------------------------------------
 
 RATE = "I put my rate up from September, 62p a mile."
@@ -1694,3 +1760,47 @@ def test_the_total_of_somebodys_rows_is_found_by_a_nickname(
     shelf.put([memory_of("miles", rows, title="Mileage")])
     answer = ask(shelf.searcher(), "How many miles did Beans drive in total?")
     assert answer.text.startswith("2,290 in total")
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "unsaid"),
+    [
+        ("What did we decide about the fete?", ["barn", "paper tickets"], ["magician"]),
+        (
+            "What was decided about the magician?",
+            ["No longer so: We decided to hire a magician for the fete. [1] Scrap the magician"],
+            [],
+        ),
+        ("What did we decide about the magician?", ["No longer so: "], ["barn", "tickets"]),
+        ("What do we plant along the lane?", ["scrap that"], []),
+        (
+            "Which ferry will we take to the island?",
+            ["We will take the night ferry"],
+            ["No longer"],
+        ),
+    ],
+)
+def test_what_was_decided_and_withdrawn_later_is_not_given_as_valid(
+    shelf: Shelf, memory_of: MemoryOf, question: str, said: list[str], unsaid: list[str]
+) -> None:
+    agreed = (
+        "- We decided to rent the barn for the fete.\n"
+        "- We decided to use paper tickets for the fete.\n"
+        "- We decided to hire a magician for the fete."
+    )
+    hedge = (
+        "Decision: we plant a hedge of hornbeam along the lane. Bed 3 gets garlic. "
+        "Update: scrap that, no hornbeam hedge, a fence."
+    )
+    ferry = "We will take the night ferry to the island. Don't cancel the ferry unless it storms."
+    shelf.put(
+        [
+            memory_of("march", agreed, created_at=JANUARY),
+            memory_of("april", "Scrap the magician, not this year after all.", created_at=MARCH),
+            memory_of("garden", hedge),
+            memory_of("ferry", ferry),
+        ]
+    )
+    given = ask(shelf.searcher(), question)
+    assert [text for text in said if text not in given.text] == []
+    assert [text for text in unsaid if text in given.text] == []

@@ -319,6 +319,20 @@ def test_a_memory_that_is_forgotten_leaves_the_rest_of_a_summary(memctl: Run) ->
     assert turn["content"] == "We decided to sell the ferry."
 
 
+def test_a_summary_leaves_out_what_was_decided_and_withdrawn_later(memctl: Run) -> None:
+    memctl("session", "start", "--id", "one")
+    for text in (
+        "We decided to paint the ferry green.",
+        "We decided to sell the jetty.",
+        "Scrap the green ferry, we are not doing that after all.",
+    ):
+        memctl("session", "say", "one", text)
+    memctl("session", "end", "one")
+    (session,) = memctl("session", "list").rows
+    assert "We decided to sell the jetty." in session["summary"]
+    assert "We decided to paint the ferry green." not in session["summary"]
+
+
 def test_a_conversation_goes_with_its_document_to_the_last_message(
     memctl: Run, tmp_path: Path
 ) -> None:

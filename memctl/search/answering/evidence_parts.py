@@ -296,11 +296,17 @@ def speaker_of_himself(turn: str, sentence: str) -> str:
 
     "my dentist is Dr Quill" would be read as the dentist of whoever asks.
     """
-    said_at = _TIME_BEFORE_SPEAKER.match(turn)
-    speaker = speaker_of(turn[said_at.end() :] if said_at else turn) or ""
-    if speaker.casefold() in ROLES or speaker in sentence:
+    speaker = speaker_of_turn(turn)
+    if speaker in sentence:
         return ""
     return speaker if is_first_person(sentence) else ""
+
+
+def speaker_of_turn(turn: str) -> str:
+    """Return the name of who says a turn; "" where only the role is given, or nobody."""
+    said_at = _TIME_BEFORE_SPEAKER.match(turn)
+    speaker = speaker_of(turn[said_at.end() :] if said_at else turn) or ""
+    return "" if speaker.casefold() in ROLES else speaker
 
 
 def is_first_person(sentence: str) -> bool:

@@ -57,10 +57,12 @@ from memctl.search.answering.evidence_parts import (
     only_denies,
     only_supposes,
     quotable_parts,
+    speaker_of_turn,
     split_parts,
     stated_values,
     states_asked_value,
 )
+from memctl.search.answering.excerpts import HitExcerpt
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import MAX_HITS_READ, SearchOutcome
 from memctl.search.query.question import Question, Slot, TimeExpression, question_language
@@ -170,6 +172,8 @@ class EvidenceSentence(Struct, frozen=True):
     terms: frozenset[str]
     speaker: str = ""
     """Who says it, where it speaks of him and does not name him."""
+    withdrawn_by: HitExcerpt | None = None
+    """What says later that what it decides or plans is off."""
 
     @property
     def text(self) -> str:
@@ -183,8 +187,8 @@ class EvidenceSentence(Struct, frozen=True):
 
     @property
     def has_ended(self) -> bool:
-        """Whether more than half of it is a fact that has ended."""
-        return _has_ended(self.hit, self.start, self.end)
+        """Whether more than half of it is a fact that has ended, or it was withdrawn."""
+        return self.withdrawn_by is not None or _has_ended(self.hit, self.start, self.end)
 
 
 def _has_ended(hit: Hit, start: int, end: int) -> bool:
@@ -254,6 +258,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 or _lacks_full_name(outcome.question, draft.text_with_context)
                 or (draft.is_row and lacks_attribute(draft.text_with_context, question))
                 or _is_of_other_time(draft, outcome.question)
+                or _is_somebody_elses(draft, outcome)
                 or (
                     wants_reason
                     and draft.own >= _RESTATING_COVERAGE
@@ -816,6 +821,28 @@ def _is_of_other_time(draft: CandidateSentence, question: Question) -> bool:
     return draft.near_terms.isdisjoint(each.term for each in years)
 
 
+_MINE = lazy_regex(r"\b(?:my|mine|our|ours)\b(?P<thing>(?: [\w'’-]+){0,3})", re.IGNORECASE)
+_MY = lazy_regex(r"\bmy\b(?P<thing>(?: [\w'’-]+){0,3})", re.IGNORECASE)
+
+
+def _is_somebody_elses(draft: CandidateSentence, outcome: SearchOutcome) -> bool:
+    """Return whether a question asks for something of mine, and another one says "my" of it.
+
+    That is the sender of a mail who isn't known to be who asks, or a speaker who is known not to
+    be.
+    """
+    asked = [outcome.terms_in(each["thing"]) for each in _MINE.finditer(outcome.asked.text)]
+    said = [outcome.terms_in(each["thing"]) for each in _MY.finditer(draft.quoted_text)]
+    if all(one.isdisjoint(other) for one in asked for other in said):
+        return False
+    if draft.hit.doc_type == "email":
+        author = outcome.load_author(draft.hit)
+        return bool(author) and author != outcome.load_owner(draft.hit.kb)
+    speaker = speaker_of_turn(draft.hit.text) if draft.hit.type == "turn" else ""
+    owner = outcome.load_owner(draft.hit.kb) if speaker else ""
+    return bool(owner) and speaker.split()[0] != owner.split()[0]
+
+
 def _distinct(drafts: Iterable[CandidateSentence]) -> list[CandidateSentence]:
     """Return each sentence of a document once; its passages overlap, and so do memories of it."""
     first: dict[tuple[tuple[str, str], str], CandidateSentence] = {}
@@ -930,3 +957,156 @@ def log_odds(probability: float) -> float:
     """Return the log odds of a probability."""
     probability = min(max(probability, 1e-6), 1 - 1e-6)
     return math.log(probability / (1 - probability))
+
+
+# --- what is withdrawn later ----------------------------------------------------------------------
+
+_WITHDRAWS = lazy_regex(
+    r"\b(?:scrap(?:ped|ping)?|ditch(?:ed|ing)?|abandon(?:ed|ing)?|revert(?:ed|ing)?|rescind(?:ed)?"
+    r"|withdr(?:ew|awn?)|cancel(?:led|ed)?|forget (?:about )?(?:that|it|the|this)"
+    r"|drop(?:ped|ping)? (?:that|it|the|this)"
+    r"|(?:was|were|been|is|are) dropped(?! (?:off|to|by|from))"
+    r"|called (?:it |that )?off|undone|overturned|reversed|verworfen|gestrichen|abgesagt)\b"
+    r"|\b(?:not|never|no|\w+n['’]t)\b[^.;:]*\bafter all\b|\b(?:no longer|not[^.;:]* any ?more)\b"
+    r"|\bchanged (?:our|my|their) minds?\b|\bon second thoughts?\b|\bdoch (?:nicht|kein\w*)\b",
+    re.IGNORECASE,
+)
+"""What says that something decided or planned before is off."""
+_MAY_WITHDRAW = lazy_regex(
+    r"\b(?:if|unless|whether|should|might|could|would|may|never|consider\w*|don['’]t|do not"
+    r"|can['’]t|cannot|why)\b[^.;:]*$",
+    re.IGNORECASE,
+)
+"""Before that: it is not."""
+_DECIDES = lazy_regex(
+    r"\b(?:deci(?:de[sd]?|sions?)|agree[ds]?|resolved|settled|plan(?:s|ned|ning)?|chosen?|opt(?:ed)?"
+    r"|vot(?:e|ed)|will|shall|going to|let['’]s|(?:we|i)['’](?:ll|re)|(?:we|i) (?:are|am) \w+ing"
+    r"|we \w+|entschieden|beschlossen|vereinbart|geplant|werden)\b",
+    re.IGNORECASE,
+)
+_CLAUSE_END = lazy_regex(r"[,;:.!?–—]+\s*|\s-\s")
+_NO = lazy_regex(r"\W*(?:no|not|kein\w*)\b", re.IGNORECASE)
+_ASKS_OF_WITHDRAWN = lazy_regex(
+    r"\b(?:withdr\w+|cancel\w*|scrap\w*|drop\w*|revert\w*|abandon\w*|change[ds]?|called off"
+    r"|why)\b",
+    re.IGNORECASE,
+)
+_GENERAL_OF_DECISIONS = (
+    "decide decided decision decisions plan plans planned agree agreed update note idea thing "
+    "scrap scrapped scrapping drop dropped dropping cancel cancelled forget revert reverted "
+    "abandon abandoned withdraw withdrawn ditch ditched longer anymore mind minds change changed "
+    "second thought thoughts after all one ones it that do doing going want off"
+)
+_DOCUMENTS_LOOKED_AT, _SHARE_NAMED = 3, 0.66
+
+
+class _Withdrawal(Struct, frozen=True):
+    excerpt: HitExcerpt
+    about: frozenset[str]
+    """The terms of what it names; empty where it means what stands before it."""
+
+    def is_later_than(self, item: EvidenceSentence) -> bool:
+        """Return whether it was said after a sentence."""
+        own, other = self.excerpt.hit, item.hit
+        if own.document == other.document and own.turn == other.turn:
+            return self._start > (other.start or 0) + item.start
+        is_summary = other.type != "turn" and own.session_id is not None
+        if is_summary and own.session_id == other.session_id:
+            return True
+        if own.session_id is not None and own.session_id == other.session_id:
+            return (own.turn or 0) > (other.turn or 0)
+        return own.created_at > other.created_at
+
+    @property
+    def _start(self) -> int:
+        return (self.excerpt.hit.start or 0) + self.excerpt.start
+
+    def distance(self, item: EvidenceSentence) -> int | None:
+        """Return how far above it a sentence of the same document ends; None for any other."""
+        if self.excerpt.hit.document != item.hit.document:
+            return None
+        return self._start - (item.hit.start or 0) - item.end
+
+
+def mark_withdrawn(
+    outcome: SearchOutcome, sentences: Sequence[EvidenceSentence]
+) -> list[EvidenceSentence]:
+    """Return sentences, those that decide or plan what is withdrawn later with what says so."""
+    question = outcome.asked.text
+    if _ASKS_OF_WITHDRAWN.search(question) or asks_for_earlier(question):
+        return list(sentences)
+    decisions = [item for item in sentences if _DECIDES.search(item.quoted_text)]
+    if not decisions:
+        return list(sentences)
+    withdrawals = list(_withdrawals(outcome, decisions))
+    return [
+        replace(item, withdrawn_by=found)
+        if item in decisions and (found := _withdrawal_of(item, withdrawals, outcome))
+        else item
+        for item in sentences
+    ]
+
+
+def _withdrawals(
+    outcome: SearchOutcome, decisions: Sequence[EvidenceSentence]
+) -> Iterable[_Withdrawal]:
+    """Yield what is withdrawn in the hits, and in the documents of the best decisions."""
+    documents = {item.hit.document: item.hit for item in decisions}
+    best = list(documents.values())[:_DOCUMENTS_LOOKED_AT]
+    hits = {hit.memory_id: hit for hit in outcome.hits[:MAX_HITS_READ] if hit.level == "evidence"}
+    for each in best:
+        hits |= {hit.memory_id: hit for hit in outcome.load_document(each)}
+    for hit in hits.values():
+        for (start, end), about in _withdrawals_in(hit.text, outcome.languages):
+            yield _Withdrawal(HitExcerpt(hit, start, end), about)
+
+
+def _withdrawals_in(text: str, languages: Sequence[str]) -> Iterable[tuple[Span, frozenset[str]]]:
+    """Yield the sentences of a text that withdraw something, with the terms of what they name."""
+    if not _WITHDRAWS.search(text):
+        return
+    for start, end in split_sentences(text):
+        sentence = text[start:end]
+        found = _WITHDRAWS.search(sentence)
+        if found is None or is_question(sentence) or is_table_row(sentence):
+            continue
+        if not _MAY_WITHDRAW.search(sentence[: found.start()]):
+            yield (start, end), _named_by(sentence, languages)
+
+
+def _named_by(sentence: str, languages: Sequence[str]) -> frozenset[str]:
+    """Return the terms of the clause that withdraws something, or of the one after it: "no ..."."""
+    general = frozenset(query_terms(_GENERAL_OF_DECISIONS, languages))
+    withdraws = False
+    for clause in filter(None, _CLAUSE_END.split(sentence)):
+        if _WITHDRAWS.search(clause) or (withdraws and _NO.match(clause)):
+            withdraws = True
+            if named := frozenset(query_terms(clause, languages)) - general:
+                return named
+    return frozenset()
+
+
+def is_withdrawn(statement: str, later: Iterable[str], languages: Sequence[str] = ("en",)) -> bool:
+    """Return whether a text that was said later withdraws by name what a statement decides."""
+    terms = frozenset(query_terms(statement, languages))
+    return any(
+        about and len(about & terms) >= _SHARE_NAMED * len(about)
+        for text in later
+        for _, about in _withdrawals_in(text, languages)
+    )
+
+
+def _withdrawal_of(
+    item: EvidenceSentence, withdrawals: Sequence[_Withdrawal], outcome: SearchOutcome
+) -> HitExcerpt | None:
+    """Return what withdraws a sentence, if something does."""
+    terms = item.terms | outcome.terms_in(f"{item.quoted_text}\n{item.hit.heading}")
+    for each in withdrawals:
+        if not each.is_later_than(item) or each.excerpt.text in item.text:
+            continue
+        if each.about:
+            if len(each.about & terms) >= _SHARE_NAMED * len(each.about):
+                return each.excerpt
+        elif (distance := each.distance(item)) is not None and distance <= 2:
+            return each.excerpt
+    return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from datetime import date, datetime
 
 from msgspec import Struct
@@ -17,10 +17,12 @@ from msgspec.structs import replace
 
 from memctl.language.date_mentions import date_spans, leading_day
 from memctl.language.sentence_values import CHANGE_WORDS, values
+from memctl.language.table_amounts import drawn_cells, is_number, row_cells
+from memctl.language.table_amounts import number as number_in
 from memctl.language.term_analysis import query_terms
 from memctl.language.time_periods import days_of_iso
 from memctl.patterns import lazy_regex
-from memctl.records import Answer, Hit
+from memctl.records import Answer, Citation, Hit
 from memctl.search.answering.evidence_parts import (
     LIST_MARK,
     PATH_SEPARATOR,
@@ -44,6 +46,7 @@ from memctl.search.answering.evidence_parts import (
     is_table_row,
     is_time_word,
     lacks_count,
+    lacks_measure,
     named_successor,
     number_of,
     only_supposes,
@@ -59,15 +62,17 @@ from memctl.search.answering.evidence_sentences import (
     EvidenceSentence,
     event_limit,
     log_odds,
+    mark_withdrawn,
     rank_sentences,
     topics_of,
 )
 from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite, plain_quote
 from memctl.search.answering.list_answer import list_answer
+from memctl.search.answering.memory_need import QuestionPart
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.answering.table_totals import extreme_answer, total_answer, unpaid_answer
-from memctl.search.query.question import Question, TimeExpression
+from memctl.search.query.question import Question, Slot, TimeExpression
 from memctl.search.query.time_expressions import asks_for_coming, asks_for_overdue
 from memctl.understanding.relation_extraction import PostHolder, post_holders
 from memctl.understanding.triggers import asking_length
@@ -142,10 +147,23 @@ _SUBJECT_QUESTION = lazy_regex(
 _MIN_SUBJECT_SENTENCES, _MAX_SUBJECT_SENTENCES, _MAX_SUBJECT_WORDS = 2, 6, 4
 """Number of sentences about a subject, and of words in its name."""
 _WORD_WITHIN = lazy_regex(r"(?<=[\w,;:)] )[^\W\d_]{3,}")
+_CONFIDENCE_IN_DOUBT, _MIN_CLOSE_OF_PART = 0.5, 0.25
+"""Most confidence in what is taken for an answer and isn't sure to be one, and the least from which
+what is closest to a part of a question is shown."""
+_MIN_CONFIDENCE_OF_PARTS = 0.75
+"""Confidence from which the answers of all parts of a question are given as fact, though that of
+the whole would be unsure."""
 _DUPLICATE_OVERLAP = 0.7
 """Jaccard similarity from which two sentences say the same."""
 _SAME_SUBJECT_OVERLAP = 0.45
 """Jaccard similarity, without numbers and dates, from which two sentences share a subject."""
+_ASKS_PRICE = lazy_regex(
+    r"\W*(?:how much (?:is|are|does|do|will)\b|what(?:['’]s| is| are) the (?:[\w'’-]+ ){0,3}"
+    r"(?:prices?|costs?|rent|fees?|charges?|rate|fare)\b|what (?:does|do|will) .*\bcosts?\b"
+    r"|(?:was|wie ?viel) kostet\b|combien coûte)",
+    re.IGNORECASE,
+)
+_LINE = lazy_regex(r"\S[^\n]*")
 _AT_PRESENT = lazy_regex(
     r"\b(?:now(?:adays)?|currently|presently|today|these days|at the moment|still)\b", re.IGNORECASE
 )
@@ -182,6 +200,7 @@ def extract_answer(
             for item in sentences
             if not _is_only_speaker(item, subject, sentences, outcome.languages)
         ]
+    sentences = mark_withdrawn(outcome, sentences)
     wants_days = asks_for_days(outcome.asked.text)
     is_list = wants_days is not None or _LIST_QUESTION.search(outcome.asked.text) is not None
     is_open = is_list or _MULTI_PART_QUESTION.search(outcome.asked.text) is not None
@@ -208,6 +227,7 @@ def extract_answer(
     unsure = unsure or is_of_other_time or bool(wants_days and not _are_so_many(given, wants_days))
     unsure = unsure or (looks_back and not earlier and not _tells_earlier(outcome, sentences[0]))
     likely = _likely_sentences(sentences, _MIN_STEP_SHARE) if unsure else likely
+    likely = _with_withdrawn_best(outcome, sentences[0], likely)
     likely = _without_other_holders(outcome, likely)
     states = earlier
     if not (is_list or looks_back):
@@ -222,9 +242,16 @@ def extract_answer(
             is_in_order = is_list or asks_how(outcome.asked.text)
             first = [] if is_in_order else ordered[:1]
             ordered = [*first, *_reading_order(ordered[len(first) :])]
+    if not (unsure or states or is_list):
+        variants = _with_variants(outcome, ordered, sentences)
+        unsure = len(variants) > _MAX_LIST_SENTENCES
+        ordered = variants[:MAX_SENTENCES] if unsure else variants
+        confidence = min(confidence, _CONFIDENCE_IN_DOUBT) if unsure else confidence
     ordered = [_with_speaker(_without_lead(item), outcome) for item in ordered]
     if is_list and not states and (whole := _with_items(ordered[0])) is not ordered[0]:
         ordered = [whole]
+    if not states:
+        ordered = _with_withdrawals(ordered, sentences)
     if earlier and not asks_for_oldest(outcome.asked.text):
         text = _render_earlier(ordered)
     else:
@@ -392,6 +419,107 @@ def _with_speaker(item: EvidenceSentence, outcome: SearchOutcome) -> EvidenceSen
         author = outcome.load_author(item.hit)
         speaker = "" if author in words else author
     return replace(item, speaker=speaker) if speaker else item
+
+
+def _with_variants(
+    outcome: SearchOutcome,
+    ordered: Sequence[EvidenceSentence],
+    sentences: Sequence[EvidenceSentence],
+) -> list[EvidenceSentence]:
+    """Return sentences with those that give another price of the same thing, if one is asked for.
+
+    That is per person and per group, or from one year and from the next: which of them is meant, a
+    plain question doesn't tell.
+    """
+    best, question = ordered[0], outcome.asked.text
+    if not _ASKS_PRICE.search(question) or not _prices(best.text):
+        return list(ordered)
+    others: Iterable[EvidenceSentence]
+    if _is_row(best.text):
+        others = _rows_beside(outcome, best)
+    else:
+        others = [
+            item
+            for item in sentences
+            if item.hit.document == best.hit.document
+            and not (item.has_ended or _is_row(item.text))
+            and _are_of_one_kind(best.text, item.text)
+            and _jaccard(_terms_without_values(best), _terms_without_values(item))
+            >= _SAME_SUBJECT_OVERLAP
+        ]
+    asked = _slots_in(outcome, best)
+    shown = list(ordered)
+    for item in others:
+        is_of_same = asked <= _slots_in(outcome, item) and not lacks_measure(item.text, question)
+        is_other_price = _prices(item.text) and not _prices(item.text) <= _prices(best.text)
+        if is_of_same and is_other_price and not any(item.text in each.text for each in shown):
+            shown.append(item)
+    return shown
+
+
+def _rows_beside(outcome: SearchOutcome, best: EvidenceSentence) -> Iterator[EvidenceSentence]:
+    """Yield the rows of the same passage of a table."""
+    for found in _LINE.finditer(best.hit.text):
+        if _is_row(found.group()):
+            start, end = found.span()
+            yield replace(
+                best,
+                start=start,
+                end=end,
+                quote=(start, end),
+                terms=outcome.terms_in(found.group()),
+            )
+
+
+def _is_row(text: str) -> bool:
+    """Return whether a text is a row of a table, also of one that is drawn with outer bars."""
+    return is_table_row(text) or text.startswith("|")
+
+
+def _slots_in(outcome: SearchOutcome, item: EvidenceSentence) -> frozenset[Slot]:
+    """Return what of a question stands in a sentence."""
+    return frozenset(slot for slot in outcome.question.slots if not item.terms.isdisjoint(slot))
+
+
+def _prices(text: str) -> frozenset[Hashable]:
+    """Return the sums of money in a sentence, or the numbers of a row."""
+    if _is_row(text):
+        cells = [*row_cells(text).values()] if ": " in text else drawn_cells(text)
+        return frozenset(number_in(cell) for cell in cells if is_number(cell))
+    return frozenset(
+        reading for value in values(text) if value.kind == "money" for reading in value.readings
+    )
+
+
+def _with_withdrawn_best(
+    outcome: SearchOutcome, best: EvidenceSentence, likely: Sequence[EvidenceSentence]
+) -> list[EvidenceSentence]:
+    """Return the best sentence alone if it was withdrawn and no other one is about the same."""
+    if best.withdrawn_by is None:
+        return list(likely)
+    asked = _slots_in(outcome, best)
+    same = [item for item in likely if asked <= _slots_in(outcome, item)]
+    return same or [best]
+
+
+def _with_withdrawals(
+    ordered: Sequence[EvidenceSentence], sentences: Sequence[EvidenceSentence]
+) -> list[EvidenceSentence]:
+    """Return sentences, quoted without what is withdrawn later, or else with what says that."""
+    withdrawn = [each for each in sentences if each.withdrawn_by is not None]
+    shown: list[EvidenceSentence] = []
+    for item in ordered:
+        has_withdrawn = item.withdrawn_by is None and any(
+            each.hit.document == item.hit.document and each.text in item.quoted_text
+            for each in withdrawn
+        )
+        shown.append(replace(item, quote=(item.start, item.end)) if has_withdrawn else item)
+    for each in [item.withdrawn_by for item in shown if item.withdrawn_by is not None]:
+        span = (each.start, each.end)
+        said = EvidenceSentence(each.hit, *span, span, "", 0.0, frozenset())
+        if not any(each.text in item.quoted_text for item in shown):
+            shown.append(_without_lead(said))
+    return shown
 
 
 def _differ(one: EvidenceSentence, other: EvidenceSentence) -> bool:
@@ -1052,6 +1180,116 @@ def _numbered_sentence(item: EvidenceSentence, number: int, *, is_marked: bool =
 
 def _day(item: EvidenceSentence) -> str:
     return item.hit.created_at.date().isoformat()
+
+
+# --- questions that ask several things ------------------------------------------------------------
+
+_ASKS_WHO = lazy_regex(r"\W*(?:\w+ )?who(?:m|se)?\b", re.IGNORECASE)
+_ASKS_MONEY = lazy_regex(
+    r"\bhow much (?:is|are|was|were|did|does|do|will)\b|\b(?:price|cost|costs|fee|rent|bill)\b",
+    re.IGNORECASE,
+)
+
+
+def may_lack(part: QuestionPart, answer: Answer) -> bool:
+    """Return whether an answer may lack what one part of its question asks for."""
+    return not answer.found or _gives(part, answer) is not True
+
+
+def _gives(part: QuestionPart, answer: Answer) -> bool | None:
+    """Return whether an answer has a time, a sum of money or a name, if a part asks for one.
+
+    These are known by their form; None for all else that may be asked.
+    """
+    said = " ".join(_without_turn_label(cited.quote) for cited in answer.citations)
+    if asks_when(part.said):
+        return has_date(answer.text) or has_relative_time(answer.text)
+    if _ASKS_MONEY.search(part.said):
+        return any(value.kind not in ("date", "time") for value in values(said))
+    if _ASKS_WHO.match(part.said):
+        return bool(set(_names_within(said).split()) - set(part.alone.split()))
+    return None
+
+
+def _without_turn_label(quote: str) -> str:
+    label = TURN_LABEL.match(quote)
+    return quote[label.end() :] if label else quote
+
+
+def join_parts(
+    whole: Answer, parts: Sequence[QuestionPart], found: Sequence[Answer | None]
+) -> Answer:
+    """Return the answers of a question's parts as one, which is unsure if one of them is.
+
+    Args:
+        whole: The answer of the whole question, which is all there is if no part has one.
+        parts: The parts.
+        found: The answer of each; None where it isn't clear what the part is about.
+    """
+    known = [
+        answer is not None and answer.found and _gives(part, answer) is not False
+        for part, answer in zip(parts, found, strict=True)
+    ]
+    if not any(known):
+        return _in_doubt(whole)
+    texts: list[str] = []
+    citations: list[Citation] = []
+    for part, answer, is_known in zip(parts, found, known, strict=True):
+        new = [each for each in answer.citations if not _place(citations, each)] if answer else []
+        is_close = answer is not None and answer.confidence >= _MIN_CLOSE_OF_PART and bool(new)
+        if answer is None or not (is_known or is_close):
+            texts.append(f"Not in memory: {part.said}")
+            continue
+        citations += (replace(each, number=len(citations) + at) for at, each in enumerate(new, 1))
+        text = answer.text if is_known else f"Unsure: {part.said} {_closest(answer)}"
+        text = _renumbered(text, [_place(citations, each) for each in answer.citations])
+        if text not in texts:
+            texts.append(text)
+    confidence = min(each.confidence if each else 0.0 for each in found)
+    is_known = all(known) and (whole.found or confidence >= _MIN_CONFIDENCE_OF_PARTS)
+    answer = Answer(
+        " ".join(texts),
+        found=True,
+        method=METHOD,
+        confidence=confidence,
+        citations=tuple(citations),
+    )
+    if all(known):
+        return answer if is_known else _in_doubt(answer)
+    confidence = min(confidence, _CONFIDENCE_IN_DOUBT)
+    return replace(answer, found=False, unsure=True, confidence=confidence)
+
+
+def _closest(answer: Answer) -> str:
+    closest = UNSURE.partition(" ")[2]
+    text = answer.text.removeprefix(UNSURE).strip()
+    return f"{closest} {text}"
+
+
+def _renumbered(text: str, numbers: Sequence[int]) -> str:
+    """Return a text with other numbers of its citations, in their order."""
+    return re.sub(
+        r"\[(\d+)\]",
+        lambda found: (
+            f"[{numbers[int(found[1]) - 1]}]" if 0 < int(found[1]) <= len(numbers) else found[0]
+        ),
+        text,
+    )
+
+
+def _place(citations: Sequence[Citation], wanted: Citation) -> int:
+    """Return which of some citations quotes the same as another one; 0 if none does."""
+    places = [(each.kb, each.memory_id, each.quote) for each in citations]
+    place = (wanted.kb, wanted.memory_id, wanted.quote)
+    return places.index(place) + 1 if place in places else 0
+
+
+def _in_doubt(answer: Answer) -> Answer:
+    """Return an answer as what is only closest."""
+    if not answer.found:
+        return answer
+    text, confidence = f"{UNSURE} {answer.text}", min(answer.confidence, _CONFIDENCE_IN_DOUBT)
+    return replace(answer, text=text, found=False, unsure=True, confidence=confidence)
 
 
 # --- what happened in a period --------------------------------------------------------------------

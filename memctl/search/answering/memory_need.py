@@ -3,6 +3,8 @@
 A message that refers back ("what did we decide about ...") needs it.  Any other gets it only where
 the hits are clearly relevant; small talk and instructions ("write a haiku", "fix this bug") never
 do, because what they mention is found by chance.
+
+Also what questions a message asks: its last one, and the parts of one that asks two things.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from __future__ import annotations
 import re
 from functools import cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from memctl.config import AutoContextSettings
 from memctl.language.sentence_splitting import QUESTION_MARKS, split_sentences
@@ -129,6 +133,102 @@ _ORDER = lazy_regex(
     rf"(?:i(?:['’]d| would) like|i want|i need) you to )*(?:{'|'.join(_ORDERS)})\b",
     re.IGNORECASE,
 )
+
+_ASKS = r"(?:who(?:se|m)?|what|which|when|where|why|how(?: (?:much|many|long|often|far|old|big))?)"
+_PREPOSITION = r"(?:(?:at|by|for|from|in|on|to|until|since|with|under) )?"
+_AUXILIARY = (
+    r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|must"
+    r"|(?<=\w)['’]s)"
+)
+_ASKING_PHRASE = (
+    rf"{_PREPOSITION}{_ASKS}(?: (?!{_AUXILIARY}\b)[\w'’-]+){{0,3}}?(?= {_AUXILIARY}\b|['’]s\b)"
+)
+_ONLY_ASKS = lazy_regex(rf"(?:{_PREPOSITION}{_ASKS}(?: [^\W\d_]+)?)", re.IGNORECASE)
+"""The words of a question that say only what kind of thing is asked for: "on which day"."""
+_AND_ASKS = lazy_regex(rf"\s*(?:,\s*|\s)and (?=(?:{_PREPOSITION}{_ASKS})\b)", re.IGNORECASE)
+_ASKING_START = lazy_regex(rf"{_ASKING_PHRASE}|{_PREPOSITION}{_ASKS}", re.IGNORECASE)
+_TOPIC_BEFORE = lazy_regex(
+    rf"\W*(?P<topic>[^,:?]{{3,60}})[,:]\s+(?={_PREPOSITION}{_ASKS}\b)", re.IGNORECASE
+)
+_STOPS_NAME = (
+    r"(?:due|done|made|called|last|next|now|today|again|this|that|so|and|or|but|if|then"
+    rf"|{_AUXILIARY}|in|on|at|by|for|from|to|of|with|until|since|under|over|about|as|into"
+    r"|\w+(?:ed|ing|ly))\b"
+)
+_THING = lazy_regex(
+    r"\b(?:the|my|our|your|their|this|an?) "
+    rf"(?!{_STOPS_NAME})[\w'’-]+(?: (?!{_STOPS_NAME})[\w'’-]+){{0,2}}",
+    re.IGNORECASE,
+)
+_CAPITALISED = lazy_regex(r"(?<=\s)(?!I\b)[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)*")
+_OWNING = lazy_regex(r"\b(?:its|his|her(?= [a-z])|their)\b", re.IGNORECASE)
+_STANDS_FOR_THING = lazy_regex(r"\b(?:it|they|them|this|that|one|its|their)\b", re.IGNORECASE)
+_STANDS_FOR_SOMEBODY = lazy_regex(r"\b(?:he|him|she|her|his)\b", re.IGNORECASE)
+_ASKS_WHO_DID = lazy_regex(rf"\W*who (?!{_AUXILIARY}\b)", re.IGNORECASE)
+_COMPARES = lazy_regex(r"\b(?:between|both|compared?|either)\b", re.IGNORECASE)
+_MOST_PARTS = 3
+
+
+class QuestionPart(Struct, frozen=True):
+    """One of several things that a question asks."""
+
+    said: str
+    """As it stands in the question."""
+    alone: str
+    """As it is asked alone; "" where it isn't clear what it is about."""
+
+
+def question_parts(question: str) -> list[QuestionPart]:
+    """Return the parts of a question in English that asks two or three things; [] for others.
+
+    "Who fixed the roof and what did it cost?" asks "Who fixed the roof?", and "what did the roof
+    cost?".
+    """
+    text = question.strip().strip("¿?!. ")
+    topic = _TOPIC_BEFORE.match(text)
+    about = topic["topic"] if topic else ""
+    said = _AND_ASKS.split(text[topic.end() :] if topic else text)
+    if not 1 < len(said) <= _MOST_PARTS or _ASKING_START.match(said[0]) is None:
+        return []
+    if _COMPARES.search(said[0]):
+        return []
+    whole = next((each for each in said if not _ONLY_ASKS.fullmatch(each)), "")
+    if not whole:
+        return []
+    rest = whole[found.end() :] if (found := _ASKING_START.match(whole)) else ""
+    before = f"{about}, " if about else ""
+    parts = []
+    for each in said:
+        is_short = _ONLY_ASKS.fullmatch(each) is not None
+        alone = f"{each}{rest}" if is_short else _with_subject(each, whole, about)
+        parts.append(QuestionPart(f"{each}?", f"{before}{alone}?" if alone else ""))
+    return parts
+
+
+def _with_subject(part: str, whole: str, about: str) -> str:
+    """Return a part with what its pronouns stand for; "" if that isn't clear.
+
+    Args:
+        part: The part.
+        whole: The first part, which may name it.
+        about: What stands before the question.
+    """
+    if part is whole or about:
+        return part
+    is_somebody = _STANDS_FOR_SOMEBODY.search(part) is not None
+    thing, name = _THING.search(whole), _CAPITALISED.search(whole)
+    if thing and (owner := _THING.match(whole, thing.end() + len(" of "))):
+        thing = owner if whole.startswith(" of ", thing.end()) else thing
+    found = (name or thing) if is_somebody else (thing or name)
+    if is_somebody or _STANDS_FOR_THING.search(part):
+        if found is None or (is_somebody and _ASKS_WHO_DID.match(whole)):
+            return ""
+        owned = _OWNING.sub(f"{found[0]}'s", part)
+        either = _STANDS_FOR_SOMEBODY if is_somebody else _STANDS_FOR_THING
+        return either.sub(found[0], owned)
+    if _own_words(part) < _MIN_OWN_WORDS and found and " of " not in part:
+        return f"{part} of {found[0]}"
+    return part
 
 
 def refers_back(message: str, settings: AutoContextSettings) -> str:

@@ -65,6 +65,8 @@ class SearchOutcome(Struct, frozen=True, dict=True):
     """Reads what the documents of hits said before they were replaced by newer versions."""
     load_author: Callable[[Hit], str]
     """Reads who wrote a hit's document."""
+    load_owner: Callable[[str], str]
+    """Reads whose mails a knowledge base has."""
     load_statements_of: Callable[[TimeExpression], tuple[tuple[Hit, Hit], ...]]
     """Reads the weightiest statements made in a period, each with the passage it stands in."""
     load_turns_around: Callable[[Sequence[Hit]], tuple[Hit, ...]]

@@ -226,17 +226,89 @@ def _has_other_bearer(words: Sequence[tuple[str, int, int]], name: Sequence[str]
     return bool(beside_other) and all(beside_other)
 
 
+_IN_BETWEEN = frozenset({"in", "on", "at", "the"})
+
+
 def names_opposite(question: str, text: str) -> bool:
-    """Return whether a text has the opposite of a word of the question, and not the word."""
-    asked, said = (
-        {word.lower().removesuffix("s") for word in _WORD.findall(each)}
-        for each in (question, text)
-    )
-    return any(
-        (one in asked and other in said and other not in asked and one not in said)
-        for pair in load_language("en").opposites
-        for one, other in (pair, pair[::-1])
-    )
+    """Return whether a text has the opposite of a word of the question, and not the word.
+
+    Of modifiers, "left" and "right", only if both stand before the same word or after the same
+    preposition, or the text is labelled with one.
+    """
+    asked, said = _plain_words(question), _plain_words(text)
+    language = load_language("en")
+    has_asked, has_said = frozenset(asked), frozenset(said)
+    for pair in (*language.opposites, *language.opposite_modifiers):
+        for one, other in (pair, pair[::-1]):
+            ones, others = _forms(one), _forms(other)
+            is_opposed = (
+                not has_asked.isdisjoint(ones)
+                and not has_said.isdisjoint(others)
+                and has_asked.isdisjoint(others)
+                and has_said.isdisjoint(ones)
+            )
+            if is_opposed and (
+                pair in language.opposites or _modify_same(asked, one, said, other, text)
+            ):
+                return True
+    return _says_opposite_deed(question, text)
+
+
+def _plain_words(text: str) -> list[str]:
+    return [word.lower().removesuffix("s") for word, _, _ in _words(text)]
+
+
+def _forms(words: str) -> frozenset[str]:
+    return frozenset(each.removesuffix("s") for each in words.split("|"))
+
+
+def _modify_same(
+    asked: Sequence[str], one: str, said: Sequence[str], other: str, text: str
+) -> bool:
+    """Return whether two words of two texts stand at like places."""
+
+    def places(words: Sequence[str], wanted: str) -> set[tuple[str, ...]]:
+        padded = ["", "", *words, ""]
+        found = [at for at, word in enumerate(padded) if word == wanted]
+        after = {("", padded[at + 1]) for at in found if padded[at + 1]}
+        before = {
+            (padded[at - 2], padded[at - 1])
+            for at in found
+            if {padded[at - 2], padded[at - 1]} <= _IN_BETWEEN
+        }
+        return after | before
+
+    if ("", "one") in places(asked, one):  # the new one
+        return any(noun in asked for _, noun in places(said, other))
+    if not places(asked, one).isdisjoint(places(said, other)):
+        return True
+    return re.search(rf"(?:^|\|)\W*{other}\s*:", text, re.IGNORECASE) is not None
+
+
+_I_OR_WE = r"\b(?:i|we)(?:['’](?:ve|d))? (?:(?:have|had|just|then|finally) )?"
+_OPPOSITE_DEEDS = (
+    ("buy|bought", "sold|sell"),
+    ("receive|received|get|got", "sent"),
+    ("borrow|borrowed", "lent"),
+)
+
+
+def _says_opposite_deed(question: str, text: str) -> bool:
+    """Return whether a text says that I or we did the opposite of what a question asks of me or us.
+
+    "We sold it to Ben" says what Ben bought, but not when we bought it.
+    """
+    for pair in _OPPOSITE_DEEDS:
+        for one, other in (pair, pair[::-1]):
+            asks = rf"(?:{_I_OR_WE}|\bwhen (?:was|were)\b.* )(?:{one})\b"
+            says = rf"{_I_OR_WE}(?:{other})\b|\b(?:was|were|been) (?:{other})\b"
+            if (
+                re.search(asks, question, re.IGNORECASE)
+                and re.search(says, text, re.IGNORECASE)
+                and not re.search(rf"\b(?:{one})\b", text, re.IGNORECASE)
+            ):
+                return True
+    return False
 
 
 def without_dates(text: str) -> str:

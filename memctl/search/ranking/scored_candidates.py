@@ -6,6 +6,7 @@ In between, ranking boosts, orders and folds them.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -298,6 +299,26 @@ def load_author(sources: Sources, hit: Hit) -> str:
     rows = sources[hit.kb].get("documents", [hit.document_id], ["id", "authors"]).to_pylist()
     authors = rows[0]["authors"] if rows else []
     return authors[0] if len(authors) == 1 else ""
+
+
+_MOST_MAILS, _SHARE_OF_OWNER = 500, 2 / 3
+
+
+def load_owner(sources: Sources, kb: str) -> str:
+    """Read whose mails a knowledge base has; "" if that isn't known.
+
+    It is who wrote or got more of them than anybody else, and most of them.
+    """
+    where = col("doc_type").is_in(["email"])
+    columns = ["authors", "metadata"]
+    mails = sources[kb].scan("documents", where, columns, limit=_MOST_MAILS).to_pylist()
+    parties: Counter[str] = Counter()
+    for mail in mails:
+        said = json.loads(mail["metadata"] or "{}")
+        others = [name for key in ("to", "cc") for name in said.get(key) or ()]
+        parties.update({*mail["authors"], *filter(None, map(str, others))})
+    (first, most), (_, second), *_ = [*parties.most_common(2), ("", 0), ("", 0)]
+    return first if most > second and most >= _SHARE_OF_OWNER * len(mails) else ""
 
 
 _MOST_STATEMENTS = 2_000

@@ -7,6 +7,9 @@ number: their resemblance is measured after Broder, "On the resemblance and cont
 documents" (1997), as the share of word runs that both have.  What a message quotes is a copy where
 most of its word runs, Broder's containment, stand in another document that was found.
 
+A document of which several knowledge bases have a copy is one document: its hits are passages of
+one of the copies, and those of the others that overlap them are folded into them.
+
 Maximal marginal relevance puts hits that say something new before those that repeat a better one,
 after Carbonell and Goldstein, "The use of MMR, diversity-based reranking for reordering documents
 and producing summaries" (SIGIR 1998).  A limit per document folds what more it has into its best.
@@ -44,6 +47,12 @@ _TITLE_EXPANSION = 6
 """Most characters of search terms for each character of the title: the title counts twice, and a
 compound gives its parts and itself."""
 _WORD = re.compile(r"\w+")
+_CONTENT = ("id", "sha256", "part")
+"""The columns that tell which documents have the same content."""
+_MOST_LOOKED_UP = 200
+"""So many of the best items are looked at for copies of documents."""
+_OVERLAP = 0.5
+"""The least share of the shorter of two passages that copies of a document have in common."""
 _HEADER = re.compile(r"\s*(?:-{3}|_{3}|\*?[^\W\d_][\w -]{1,14}:\*?\s)")
 """A line above a message that is quoted without marks."""
 
@@ -77,14 +86,109 @@ def fold_duplicates(
     suspects = list(items) if duplicates == "near" else _with_same_ending(items, kinds)
     texts = _texts(sources, [item.candidate for item in suspects], kinds)
     if not texts:
-        return list(items)
+        return _fold_copied_documents(items, sources)
     index = _NearIndex() if duplicates == "near" else _ExactIndex()
     kept: dict[Key, ScoredCandidate] = {}
     for item in items:
         text = texts.get(item.candidate.key)
         key, likeness = index.find(item.candidate.key, text) if text else (item.candidate.key, 1.0)
         kept[key] = _fold(kept[key], item, likeness) if key in kept else item
-    return list(kept.values())
+    return _fold_copied_documents(list(kept.values()), sources)
+
+
+class _Passage(Struct, frozen=True):
+    """Where an item stands in its document, if a copy of that was found as well."""
+
+    original: Key
+    """The copy of which passages are hits."""
+    start: int
+    end: int
+
+    def likeness(self, other: _Passage) -> float:
+        """Return the share of both that they have in common; 0 if it is little of either."""
+        common = min(self.end, other.end) - max(self.start, other.start)
+        shorter, longer = sorted((self.end - self.start, other.end - other.start))
+        if self.original != other.original or common < _OVERLAP * shorter:
+            return 0.0
+        return common / (shorter + longer - common)
+
+
+def _fold_copied_documents(
+    items: Sequence[ScoredCandidate], sources: Sources
+) -> list[ScoredCandidate]:
+    """Return the items with one copy of each document that several knowledge bases have."""
+    passages = _passages_of_copies(items[:_MOST_LOOKED_UP], sources) if len(sources) > 1 else {}
+    if not passages:
+        return list(items)
+    kept: list[ScoredCandidate] = []
+    for item in items:
+        passage = passages.get(item.candidate.key)
+        if passage is None:
+            kept.append(item)
+            continue
+        item = _preferring(item, passage.original)
+        likeness, at = max(
+            (
+                (passage.likeness(passages[other.candidate.key]), at)
+                for at, other in enumerate(kept)
+                if other.candidate.key in passages
+                and document_key(other.candidate) != document_key(item.candidate)
+            ),
+            default=(0.0, -1),
+        )
+        if likeness:
+            kept[at] = _preferring(_fold(kept[at], item, likeness), passage.original)
+        else:
+            kept.append(item)
+    return kept
+
+
+def _preferring(item: ScoredCandidate, document: Key) -> ScoredCandidate:
+    """Return an item that is of a document if one of its copies is, and is a copy of that."""
+    own = item.candidate
+    copy = next((each for each in item.copies if document_key(each.candidate) == document), None)
+    if copy is None or document_key(own) == document:
+        return item
+    others = [each for each in item.copies if each is not copy]
+    copies = (FoldedDuplicate(own, copy.likeness), *others)
+    return replace(item, candidate=copy.candidate, copies=copies)
+
+
+def _passages_of_copies(items: Sequence[ScoredCandidate], sources: Sources) -> dict[Key, _Passage]:
+    """Return where passages of documents stand that have the same content as another one.
+
+    The copy with the longest passages counts as the original, as most is said in one of these.
+    """
+    every = [item.candidate for item in items]
+    every += [copy.candidate for item in items for copy in item.copies]
+    candidates = [each for each in every if each.type == "passage" and each.row["document_id"]]
+    by_content: dict[tuple[str, int], set[Key]] = {}
+    for kb in sources:
+        ids = {each.row["document_id"] for each in candidates if each.key[0] == kb}
+        for row in sources[kb].get("documents", sorted(ids), _CONTENT).to_pylist() if ids else ():
+            by_content.setdefault((row["sha256"], row["part"]), set()).add((kb, row["id"]))
+    copied = {key for keys in by_content.values() if len(keys) > 1 for key in keys}
+    wanted = [each for each in candidates if document_key(each) in copied]
+    places = read_rows(sources, wanted, ("start", "end")) if wanted else {}
+    of_document: dict[Key, list[int]] = {}
+    for each in wanted:
+        length = (places[each.key]["end"] or 0) - (places[each.key]["start"] or 0)
+        of_document.setdefault(document_key(each), []).append(length)
+    originals = {
+        key: max(
+            (each for each in of_document if each in keys),  # of equals, that of the best item
+            key=lambda each: sum(of_document[each]) / len(of_document[each]),
+        )
+        for keys in by_content.values()
+        if len(keys) > 1
+        for key in keys
+        if key in of_document
+    }
+    return {
+        each.key: _Passage(originals[document_key(each)], place["start"], place["end"])
+        for each in wanted
+        if (place := places[each.key])["start"] is not None and place["end"] is not None
+    }
 
 
 def _fold_quotations(
