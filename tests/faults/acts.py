@@ -479,7 +479,7 @@ def _state(base: KnowledgeBase) -> dict[str, Counter[Any]]:
     with ledger.reading() as connection:
         for content in CONTENT_TABLES:
             rows = connection.execute(content.table.select).fetchall()
-            found[content.name] = Counter(_words(content, row) for row in rows)
+            found[content.name] = Counter(each for row in rows for each in _words(content, row))
     found["snapshots"] = Counter({e.name.rstrip("-0123456789") for e in ledger.snapshots.all()})
     found["decisions"] = Counter((each.one, each.other, each.same) for each in ledger.names.all())
     found["asked"] = Counter((each.question, each.feedback) for each in ledger.queries.all())
@@ -499,9 +499,10 @@ def _row(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(value is not None if name == "valid_to" else value for name, value in row.items())
 
 
-def _words(content: ContentTable, row: tuple[Any, ...]) -> tuple[str, ...]:
+def _words(content: ContentTable, row: tuple[Any, ...]) -> list[tuple[str, str]]:
+    """Return what each column of a row says; some acts set one after the other."""
     record = content.table.decode(row)
-    return tuple(str(getattr(record, name)) for name in content.texts)
+    return [(name, str(getattr(record, name))) for name in content.texts]
 
 
 def files_of(home: Path) -> list[str]:
