@@ -247,6 +247,15 @@ def test_a_commit_that_fails_when_it_may_be_in_the_log_takes_no_files_away(sweep
         require_done_or_refused(sweep.trial, outcome)
 
 
+@pytest.mark.parametrize("name", ["upgrade from 1"])
+def test_a_ledger_of_an_older_version_that_the_disk_does_not_take_says_why(sweep: Sweep) -> None:
+    synced = next(n for n, call in enumerate(sweep.calls) if call.startswith("fsync "))
+    outcome = outcome_of(sweep, Fault(synced, "from then on"))
+    require_done_or_refused(sweep.trial, outcome)
+    assert "cannot be brought up to date: " in outcome.error
+    assert "space is left" in outcome.error
+
+
 @pytest.mark.parametrize("name", ["session end"])
 def test_a_conversation_that_has_ended_but_for_its_summary_can_be_ended_again(
     sweep: Sweep,
