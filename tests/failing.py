@@ -32,7 +32,7 @@ from typing import Any, Literal
 
 SOURCE = Path(__file__).with_suffix(".c")
 How = Literal["once", "from then on", "killed"]
-OF_TESTS = ("MEMCTL_SEED", "MEMCTL_LONG_TESTS")
+OF_TESTS = ("MEMCTL_SEED", "MEMCTL_LONG_TESTS", "MEMCTL_SWEEP_EVERY")
 """Variables that are not for commands."""
 MODES: dict[How, int] = {"once": 1, "from then on": 2, "killed": 3}
 STOPPED = 4
@@ -82,18 +82,16 @@ class FailingCommands:
         return self._run(home, words, MODES[fault.how], fault)
 
     def images(
-        self, home: Path, words: tuple[str, ...], folder: Path
-    ) -> tuple[list[Path], tuple[str, ...]]:
+        self, home: Path, words: tuple[str, ...], folder: Path, every: int = 1
+    ) -> list[tuple[Path, str]]:
         """Run a command on a home; return what a kill at each write would have left of it.
 
-        The homes are put into a folder.  Returned with them are the writes.
+        The homes are put into a folder.  Returned with each is the write, of ``every`` so many one.
         """
         folder.mkdir()
-        outcome = self._run(home, words, STOPPED, NO_FAULT, folder)
+        outcome = self._run(home, words, STOPPED, NO_FAULT, folder, every)
         assert outcome.code in (0, 3), outcome.error
-        images = sorted(folder.iterdir())
-        assert len(images) == len(outcome.calls)
-        return images, outcome.calls
+        return [*zip(sorted(folder.iterdir()), outcome.calls[::every], strict=True)]
 
     def _run(
         self,
@@ -102,6 +100,7 @@ class FailingCommands:
         mode: int,
         fault: Fault,
         images: Path | None = None,
+        every: int = 1,
     ) -> Outcome:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -114,6 +113,7 @@ class FailingCommands:
             "given": [str(home), words, mode, fault.number, fault.error, variables],
             "home": str(home),
             "images": images and str(images),
+            "every": every,
         }
         print(json.dumps(request), file=self._process.stdin, flush=True)
         code, calls, error = json.loads(self._process.stdout.readline())
@@ -154,7 +154,9 @@ def warm_up() -> None:
     load_embedder(BUILTIN_EMBEDDER).embed(["Ann Keller signed the lease."])
 
 
-def _forked(library: ctypes.CDLL, given: list[Any], home: str, images: str | None) -> list[Any]:
+def _forked(
+    library: ctypes.CDLL, given: list[Any], home: str, images: str | None, every: int
+) -> list[Any]:
     with tempfile.TemporaryFile("w+") as answer:
         child = os.fork()
         if not child:
@@ -165,7 +167,7 @@ def _forked(library: ctypes.CDLL, given: list[Any], home: str, images: str | Non
             finally:
                 answer.flush()
                 os._exit(0)
-        status = _ended(child, home, images)
+        status = _ended(child, home, images, every)
         if os.WIFSIGNALED(status):
             return [-os.WTERMSIG(status), [], ""]
         answer.seek(0)
@@ -173,13 +175,14 @@ def _forked(library: ctypes.CDLL, given: list[Any], home: str, images: str | Non
         return found
 
 
-def _ended(child: int, home: str, images: str | None) -> int:
-    """Wait for the end of a child, and copy its home whenever it stops before."""
+def _ended(child: int, home: str, images: str | None, every: int) -> int:
+    """Wait for the end of a child; where it stops before, copy its home, every so many times."""
     for number in count():
         _, status = os.waitpid(child, os.WUNTRACED)
         if not os.WIFSTOPPED(status):
             return status
-        shutil.copytree(home, f"{images}/{number:05}", symlinks=True)
+        if number % every == 0:
+            shutil.copytree(home, f"{images}/{number:05}", symlinks=True)
         os.kill(child, signal.SIGCONT)
     raise AssertionError
 

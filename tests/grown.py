@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import lzma
 import os
 import shutil
 import subprocess
@@ -73,6 +74,13 @@ def sample_home(schema: int, folder: Path) -> Path:
     with tarfile.open(HOMES / f"tables-{schema}.tar.xz") as archive:
         archive.extractall(folder, filter="data")
     return folder / "home"
+
+
+def sample_export(schema: int, folder: Path) -> Path:
+    """Unpack what the memctl of an earlier schema version exported of its stored home."""
+    path = folder / f"all-{schema}.memctl"
+    path.write_bytes(lzma.decompress((HOMES / f"export-{schema}.memctl.xz").read_bytes()))
+    return path
 
 
 def grown_package(folder: Path) -> Path:

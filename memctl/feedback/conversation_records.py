@@ -119,6 +119,13 @@ class ConversationRecords(Struct, frozen=True):
         self.ledger.summaries.save(made)
         return made
 
+    def lacks_ending(self, session: Session) -> bool:
+        """Return whether a conversation has ended, and nothing is recorded of what it came to."""
+        key = (session.namespace, session.session_id)
+        if session.ended_at is None or not self.ledger.turns.of(key):
+            return False
+        return all(each.timestamp < session.ended_at for each in self.ledger.summaries.of(*key))
+
     # --- inside ---
 
     def _has_unfound(self, queries: Sequence[QueryDetail]) -> bool:

@@ -389,10 +389,10 @@ class Ingestor:
                 progress(Progress(counters.done, total, "documents", f"{note} {name}".rstrip()))
 
         due = UPKEEP_MEMORIES
-        tell()
         prepared = prefetch(batches(preparer), DEPTH, tell)
         # Closed from last to first: the thread may be waiting for a worker or for a commit.
         with closing(prepared), closing(known), closing(pool):
+            tell()
             for batch in prepared:
                 so_far = Progress(counters.done, total, "documents")
                 parts = _with_progress(batch, prepared, tell_part, so_far)

@@ -68,6 +68,8 @@ class WorkerPool:
         self._idle: SimpleQueue[Worker] = SimpleQueue()
         self._threads: ThreadPoolExecutor | None = None
         self._closed = False
+        self._mutex = threading.Lock()
+        """Held where workers are wanted or the pool is closed, which different threads may do."""
         if weigh is None:  # workers do not weigh
             self._use(self._take_waiting())
         self._start_if_worth_it()
@@ -115,8 +117,9 @@ class WorkerPool:
         self._workers, self._threads = [], None
 
     def close(self) -> None:
-        """End the workers, whatever they are doing."""
-        self._closed = True
+        """End the workers, whatever they are doing; none is started any more."""
+        with self._mutex:
+            self._closed = True
         self._end_workers()
         if self._starting is not None:
             self._starting.join()
@@ -144,11 +147,14 @@ class WorkerPool:
     def _start_if_worth_it(self) -> None:
         if self._starting is not None or self._threads is not None or self._settings is None:
             return
-        if self._spent >= self._start_workers_after and processor_count() > 1:
-            self._starting = threading.Thread(
-                target=self._start_workers, args=(self._settings,), daemon=True
-            )
-            self._starting.start()
+        if self._spent < self._start_workers_after or processor_count() == 1:
+            return
+        with self._mutex:
+            if not self._closed:  # work that was begun before goes on to its end
+                self._starting = threading.Thread(
+                    target=self._start_workers, args=(self._settings,), daemon=True
+                )
+                self._starting.start()
 
     def _wait_for_workers_wanted_at_once(self) -> None:
         """Leave the processors to them while they start: the model is not loaded here then, too."""
@@ -322,7 +328,11 @@ class Worker:
             )
         except OSError as error:
             raise WorkerDied(f"cannot start {sys.executable}: {error}") from error
-        self._tell(terms)
+        try:
+            self._tell(terms)
+        except BaseException:
+            self.close()
+            raise
 
     def is_ready(self) -> bool:
         """Wait until it has started; say whether it has."""

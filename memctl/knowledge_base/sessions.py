@@ -164,14 +164,17 @@ class Sessions(Part):
     def end(self, session: Session) -> Session:
         """Record that a conversation is over, summarise it, and have all of it in the tables.
 
-        What working memory keeps for as long as a session is removed.
+        What working memory keeps for as long as a session is removed.  Of one whose ending was cut
+        short, the rest is done.
 
         Raises:
             UsageError: It was before.
             ModelError: A model cannot be had that is to be waited for; it has not ended then.
         """
         self._kb.begin_change()
-        closed = self._compressor(session).close(self._kb.conversations.reload(session))
+        closed = self._kb.conversations.find(session.session_id, namespace=session.namespace)
+        if not self._kb.records.lacks_ending(closed):
+            closed = self._compressor(session).close(self._kb.conversations.reload(session))
         if closed.ended_at is None:  # nothing was said
             closed = self._kb.conversations.end(closed)
         namespaces = [session.namespace]

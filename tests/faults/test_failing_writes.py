@@ -3,21 +3,25 @@
 By default two writes of each command fail, chosen by chance: one that the engine makes, once, and
 one of all, with every write after it.  With ``MEMCTL_LONG_TESTS=1`` each write fails once for want
 of space and once with an error of the disk, every write fails from each one on, and the process is
-killed at each; after some of these, chosen by chance, the command is run again.  Each test prints
-how many writes it swept and how these ended.  The seed is printed with a failure, and
-``MEMCTL_SEED`` sets it.
+killed at each; after some of these, chosen by chance, the command is run again.
+``MEMCTL_SWEEP_EVERY=3`` takes every third write, each way of failing beginning at another one.
+Each test goes on to the end, and prints how many writes it swept, how these ended and what was not
+as it must be.  The seed is printed with a failure, and ``MEMCTL_SEED`` sets it.
 """
 
 from __future__ import annotations
 
 import errno
+import os
 import random
 import shutil
 import signal
 import sys
+import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -44,6 +48,11 @@ SWEPT = (
     "kb reembed",
     "snapshot create",
     "snapshot restore",
+    "session end",
+    "session import",
+    "tier promote",
+    "skill add",
+    "upgrade from 1",
 )
 
 
@@ -66,6 +75,8 @@ FAULTS: dict[str, Callable[[int], Fault]] = {
 }
 KILL = Outcome(-signal.SIGKILL, (), "")
 SWEPT_WHOLE = [*ACTS] if IS_LONG else []
+EVERY = int(os.environ.get("MEMCTL_SWEEP_EVERY", "1"))
+"""Of how many writes one is taken, in the long form."""
 RUN_AGAIN = 0.05
 """After which share of the cases the command is run again, in the long form."""
 
@@ -78,6 +89,28 @@ class Sweep:
     ready: Path
     trial: Trial
     calls: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How the cases of a sweep ended."""
+
+    ends: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def case(self, what: str) -> Iterator[None]:
+        """Have the sweep go on after a case that fails."""
+        try:
+            yield
+        except Exception:  # noqa: BLE001 - all of them are told of in the end
+            self.wrong.append(f"{what}\n{traceback.format_exc()}")
+            print(f"WRONG {self.wrong[-1]}")
+
+    def close(self, what: str) -> None:
+        """Print what there was, and fail if a case did."""
+        print(f"SWEPT {what}: {dict(self.ends)}, wrong: {len(self.wrong)}")
+        assert not self.wrong, "\n\n".join(self.wrong)
 
 
 @pytest.fixture
@@ -126,15 +159,14 @@ def test_a_command_of_which_some_writes_fail_is_done_and_whole_or_changes_nothin
 def test_a_command_of_which_any_write_fails_is_done_and_whole_or_changes_nothing(
     sweep: Sweep, dice: random.Random, faults: str, name: str
 ) -> None:
-    ends: Counter[str] = Counter()
-    for number, call in enumerate(sweep.calls):
-        fault = FAULTS[faults](number)
-        outcome = outcome_of(sweep, fault)
-        print(fault, call, outcome)
-        require_done_or_refused(sweep.trial, outcome)
-        require_sometimes_all_well(sweep.trial, dice)
-        ends["refused" if outcome.code == 1 else "done"] += 1
-    print(f"{name}: {faults}: {len(sweep.calls)} writes, {dict(ends)}")
+    tally = Tally()
+    for number in range([*FAULTS].index(faults) % EVERY, len(sweep.calls), EVERY):
+        with tally.case(f"{number}: {sweep.calls[number]}"):
+            outcome = outcome_of(sweep, FAULTS[faults](number))
+            require_done_or_refused(sweep.trial, outcome)
+            require_sometimes_all_well(sweep.trial, dice)
+            tally.ends["refused" if outcome.code == 1 else "done"] += 1
+    tally.close(f"{name}: {faults}")
 
 
 @pytest.mark.skipif(not IS_LONG, reason="takes an hour")
@@ -142,19 +174,20 @@ def test_a_command_of_which_any_write_fails_is_done_and_whole_or_changes_nothing
 def test_a_command_that_is_killed_at_any_write_is_done_or_has_not_begun(
     sweep: Sweep, tmp_path: Path, dice: random.Random, name: str
 ) -> None:
-    home, trial = sweep.trial.home, sweep.trial
+    home, trial, tally = sweep.trial.home, sweep.trial, Tally()
     put(sweep.ready, home)
-    images, calls = sweep.failing.images(home, trial.words, tmp_path / "images")
-    for image, call in zip(images, calls, strict=True):
-        print(image.name, call)
-        shutil.rmtree(home)
-        image.rename(home)
-        require_done_or_refused(trial, KILL)
-        require_sometimes_all_well(trial, dice)
+    for image, call in sweep.failing.images(home, trial.words, tmp_path / "images", EVERY):
+        with tally.case(f"{image.name}: {call}"):
+            shutil.rmtree(home)
+            image.rename(home)
+            require_done_or_refused(trial, KILL)
+            require_sometimes_all_well(trial, dice)
+            tally.ends["whole"] += 1
     fault = Fault(dice.randrange(len(sweep.calls)), "killed")
-    print(fault, sweep.calls[fault.number])
-    require_done_or_refused(trial, outcome_of(sweep, fault))
-    print(f"{name}: killed at each of {len(images)} writes")
+    with tally.case(str(fault)):
+        require_done_or_refused(trial, outcome_of(sweep, fault))
+    shutil.rmtree(tmp_path / "images")  # they take gigabytes together
+    tally.close(f"{name}: killed")
 
 
 @pytest.mark.parametrize("name", ["document delete"])
@@ -212,6 +245,28 @@ def test_a_commit_that_fails_when_it_may_be_in_the_log_takes_no_files_away(sweep
     for number in synced:
         outcome = outcome_of(sweep, Fault(number, "from then on"))
         require_done_or_refused(sweep.trial, outcome)
+
+
+@pytest.mark.parametrize("name", ["upgrade from 1"])
+def test_a_ledger_of_an_older_version_that_the_disk_does_not_take_says_why(sweep: Sweep) -> None:
+    synced = next(n for n, call in enumerate(sweep.calls) if call.startswith("fsync "))
+    outcome = outcome_of(sweep, Fault(synced, "from then on"))
+    require_done_or_refused(sweep.trial, outcome)
+    assert "cannot be brought up to date: " in outcome.error
+    assert "space is left" in outcome.error
+
+
+@pytest.mark.parametrize("name", ["session end"])
+def test_a_conversation_that_has_ended_but_for_its_summary_can_be_ended_again(
+    sweep: Sweep,
+) -> None:
+    calls = enumerate(sweep.calls)
+    rows = [n for n, call in calls if call.startswith("fsync ") and "/memories.lance/data/" in call]
+    outcome = outcome_of(sweep, Fault(rows[-1]))
+    require_done_or_refused(sweep.trial, outcome)
+    assert outcome.code == 1
+    assert "has ended" not in outcome.error
+    sweep.trial.require_all_well()
 
 
 @pytest.mark.parametrize("name", ["query --feedback"])

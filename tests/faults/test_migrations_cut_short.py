@@ -8,11 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from faults.acts import require_sound, state_of
 from faults.test_disk import small_disk
 from grown import GROWN_VERSION, grown_package, run_all, sample_home
 from killed import images_of
 from long_form import IS_LONG
 from waiting import PATIENCE
+
+from memctl.schema.migrations import FIRST_VERSION, SCHEMA_VERSION
+from memctl.store.store import Store
 
 __all__ = ["small_disk"]
 
@@ -49,6 +53,28 @@ for number, home in enumerate(homes):
     migrating.join()
     assert number or migrating.exitcode == 0
     seconds = seconds or time.monotonic() - began
+"""
+RACING = """
+import json, os, sys
+from multiprocessing import get_context
+import lance
+from memctl.cli.main import run
+
+def act(gate, home, words):
+    sys.stdout = open(os.devnull, "w")
+    gate.wait()
+    sys.exit(run(["--home", home, *words]))
+
+forking = get_context("fork")  # nothing is imported twice; the engine has not been used yet
+homes, commands = map(json.loads, sys.argv[1:])
+for home in homes:
+    gate = forking.Barrier(len(commands))
+    all_ = [forking.Process(target=act, args=(gate, home, words)) for words in commands]
+    for each in all_:
+        each.start()
+    for each in all_:
+        each.join()
+    print(json.dumps([each.exitcode for each in all_]))
 """
 LOOK = """
 import json
@@ -160,6 +186,35 @@ def test_killed_at_any_instant_a_migration_is_done_or_has_not_begun(
     schemas = require_done_or_not_begun(grown, homes)
     assert schemas[0] == GROWN_VERSION
     print(f"{schemas.count(1)} of {KILLS} killed before it was done")
+
+
+def test_processes_that_open_an_older_home_at_once_all_do_their_work(tmp_path: Path) -> None:
+    schemas = range(FIRST_VERSION, SCHEMA_VERSION + 1)
+    homes = [sample_home(schema, tmp_path / str(schema)) for schema in schemas]
+    commands = [
+        ADD,
+        ("memory", "add", "The cellar key is with Cleo.", *KB),
+        ("query", "Who keeps the keys?", *KB),
+        ("session", "start", "--id", "talk", *KB),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", RACING, json.dumps(list(map(str, homes))), json.dumps(commands)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [[0] * 4] * len(homes)
+    for home in homes:
+        require_sound(home)
+        [state] = state_of(home).values()
+        texts = [row[2] for row in state["memories"].elements()]
+        assert texts.count("The spare key is with Ida.") == 1
+        assert texts.count("The cellar key is with Cleo.") == 1
+        with Store.open(home / "kb/notes") as store:
+            assert store.ledger.schema_version() == SCHEMA_VERSION
+            assert store.ledger.sessions.count() == 1
 
 
 def test_a_disk_that_is_full_leaves_the_old_tables_readable(grown: Path, small_disk: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import re
 import signal
@@ -11,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,6 +24,7 @@ from memctl.ingest import ingest_pipeline
 from memctl.ingest import worker_pool as crew_module
 from memctl.ingest.batch_preparation import IngestLimits
 from memctl.ingest.batches import DocumentSummary, ProcessedGroup, ReadFailure, WantedSource
+from memctl.ingest.discovery.ingest_inputs import from_jsonl
 from memctl.ingest.discovery.sources import Source
 from memctl.ingest.document_processing import load_processor
 from memctl.ingest.source_reading import identify
@@ -34,7 +37,7 @@ from memctl.ingest.worker_pool import (
     start_workers,
 )
 from memctl.kb_settings import KnowledgeBaseSettings
-from memctl.records import SourceText
+from memctl.records import Progress, SourceText
 
 if TYPE_CHECKING:
     from conftest import Bench
@@ -185,6 +188,40 @@ def test_closing_does_not_wait_for_workers_that_start_or_are_busy(
     closing.join(PATIENCE)
     assert not closing.is_alive()
     assert isinstance(forever.exception(), WorkerDied)
+
+
+def test_work_that_outlasts_the_closing_of_a_pool_starts_no_workers() -> None:
+    settings = KnowledgeBaseSettings("test", NOW)
+    seconds = count()  # it is later at each look
+    pool = WorkerPool(load_processor(settings), settings, 0.5, monotonic=lambda: next(seconds))
+    pool.close()
+    assert fates(pool.submit([wanted("one")], NOW).result()) == [DocumentSummary]
+    assert pool._starting is None
+
+
+def test_a_run_that_breaks_off_before_its_first_source_ends_its_workers(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_off(_: Progress) -> None:
+        raise OSError("the terminal is gone")
+
+    closed: list[WorkerPool] = []
+    close = WorkerPool.close
+    monkeypatch.setattr(WorkerPool, "close", lambda self: (closed.append(self), close(self)))
+    monkeypatch.setattr(bench.ingestor, "_limits", IngestLimits(start_workers_after=0))
+    with pytest.raises(OSError, match="terminal"):
+        bench.ingestor.ingest(from_jsonl(io.BytesIO(b'{"text": "one"}'), "r.jsonl"), break_off)
+    assert len(closed) == 1
+
+
+def test_a_worker_that_ends_at_once_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[Worker] = []
+    close = Worker.close
+    monkeypatch.setattr(Worker, "close", lambda self: (ended.append(self), close(self)))
+    monkeypatch.setattr(crew_module, "_send", lambda *_: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        Worker(WorkerSettings(KnowledgeBaseSettings("test", NOW), LimitSettings()))
+    assert not ended[0].is_alive()
 
 
 def test_the_work_goes_on_here_where_no_worker_can_be_started(

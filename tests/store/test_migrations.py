@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 from damaged import manifests
-from grown import GROWN_VERSION, Done, grown_package, run_all, sample_home
+from faults.acts import require_sound, state_of
+from grown import GROWN_VERSION, Done, grown_package, run_all, sample_export, sample_home
 
 from memctl.cli.main import run
 from memctl.errors import KnowledgeBaseUnavailable
-from memctl.schema.migrations import SCHEMA_VERSION
+from memctl.schema.migrations import FIRST_VERSION, SCHEMA_VERSION
 from memctl.store.store import Store
 from memctl.store.tables.filter_expressions import where
 
@@ -382,3 +383,17 @@ def test_a_home_of_every_schema_can_be_used(
     assert "Bo Lind keeps the keys" not in str(answer())
     memctl("import", export, "-k", "late")
     memctl("doctor", "-k", "late")
+
+
+@pytest.mark.parametrize("schema", range(FIRST_VERSION, SCHEMA_VERSION))
+def test_what_a_memctl_of_an_earlier_schema_has_exported_comes_back_whole(
+    schema: int, tmp_path: Path
+) -> None:
+    home = sample_home(schema, tmp_path)
+    export = str(sample_export(schema, tmp_path))
+    assert run(["--home", str(home), "import", export, "-k", "copy"]) == 0
+    require_sound(home)
+    state = state_of(home)
+    for of_home in state.values():
+        del of_home["snapshots"], of_home["replied"], of_home["settings"]  # stay where they are
+    assert state["copy"] == state["notes"]

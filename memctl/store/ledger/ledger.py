@@ -182,7 +182,7 @@ class Ledger:
                 if not is_refusal(error):
                     raise
                 why = why_refused(error)
-            connection, frozen = _readable(path)
+            connection, frozen = _readable(path, why)
             return cls(connection, path, why, frozen)
 
     @property
@@ -328,7 +328,7 @@ class Ledger:
         """Copy the ledger again when what is read is a copy and the file has changed."""
         if self._frozen is not None and fingerprint(self._path) != self._frozen:
             former = self._connection
-            self._connection, self._frozen = _readable(self._path)
+            self._connection, self._frozen = _readable(self._path, self._obstacle)
             former.close()
 
     # --- settings of the store itself ---
@@ -450,7 +450,8 @@ def _writable(path: Path, mode: str) -> sqlite3.Connection:
     return connection
 
 
-def _readable(path: Path) -> tuple[sqlite3.Connection, Fingerprint | None]:
+def _readable(path: Path, why: str) -> tuple[sqlite3.Connection, Fingerprint | None]:
+    """Open a ledger to read from alone; ``why`` it cannot be written."""
     try:
         connection, frozen = connect_read_only(path, BUSY_SECONDS)
     except OSError as error:
@@ -461,7 +462,7 @@ def _readable(path: Path) -> tuple[sqlite3.Connection, Fingerprint | None]:
         require_content(connection, path)
         if not is_current(connection, path):
             raise KnowledgeBaseUnavailable(
-                f"{path} was written by an older memctl and cannot be brought up to date here",
+                f"{path} was written by an older memctl and cannot be brought up to date: {why}",
                 "use it once where it can be written",
             )
     except BaseException:
