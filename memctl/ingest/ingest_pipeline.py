@@ -369,7 +369,7 @@ class Ingestor:
                 on_commit(self._redacted_outcomes(outcomes))
 
         known, pool, counts = Deduplicator(self._store), self._worker_pool(total), EntityCounts()
-        preparer = Preparer(known, pool, self._clock, self._limits)
+        preparer = Preparer(known, pool, self._clock, self._limits, versions)
 
         part: Progress | None = None
 

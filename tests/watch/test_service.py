@@ -9,6 +9,7 @@ import sqlite3
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -559,6 +560,22 @@ def test_a_revised_file_dropped_under_its_name_supersedes_the_earlier_one(place:
         assert "8.90" in current[0]
         assert {row["source"] for row in live} >= {"prices.md", "other/prices.md", "scan.txt"}
         assert sum(row["source"] == "scan.txt" for row in live) == 2
+
+
+def test_what_a_revised_file_did_not_say_before_is_of_when_it_was_edited(place: Place) -> None:
+    prices = "---\ndate: 2025-01-10\n---\n# Prices\nA medium leech is £{}.\nA big one is £12.\n"
+    for price, day in (("8.40", 11), ("8.90", 20)):
+        dropped = place.drop("prices.md", prices.format(price))
+        moment = datetime(2025, 1, day, 12, tzinfo=UTC).timestamp()
+        os.utime(dropped, (moment, moment))
+        place.drain()
+    rows = place.rows("memories", "text", "created_at", "level", "valid_to")
+    days = {
+        row["text"].rpartition("\n")[2]: row["created_at"].day
+        for row in rows
+        if row["level"] == "evidence" and row["valid_to"] is None
+    }
+    assert days == {"A medium leech is £8.90.": 20, "A big one is £12.": 10}
 
 
 # --- the loop ------------------------------------------------------------------------------------
