@@ -238,14 +238,14 @@ class Preparer:
             self._known.note_begun(group)
             self._flying.append(self._worker_pool.submit(group, self._clock()))
             yield from self._collect(self._worker_pool.capacity)
-            if self._filling.is_full:
-                yield from self._filling.take()
 
     def _collect(self, still_flying: int) -> Generator[Batch, None, None]:
         """Put groups that are done into the batch, until no more than this many are in work."""
         while len(self._flying) > still_flying:
             for processed in self._flying.popleft().result():
                 yield from self._receive(processed)
+            if self._filling.is_full:  # what is done need not wait for what takes long
+                yield from self._filling.take()
 
     def _receive(self, processed: ProcessedGroup) -> Generator[Batch, None, None]:
         in_parts: list[WantedSource] = []

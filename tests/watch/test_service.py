@@ -7,7 +7,7 @@ import json
 import os
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from itertools import count
@@ -23,9 +23,11 @@ from memctl.cli.main import run
 from memctl.doctor.doctor import Doctor
 from memctl.errors import KnowledgeBaseNotFound, KnowledgeBaseUnavailable, LockedError
 from memctl.forget import Selection
+from memctl.ingest.batch_writing import OutcomeListener
 from memctl.ingest.discovery import inbox_scan
 from memctl.ingest.ingest_pipeline import Ingestor
 from memctl.kb_settings import Inbox
+from memctl.records import FileOutcome
 from memctl.watch import claims, inbox_scanner, kb_watcher
 from memctl.watch.kb_watcher import WatchOptions
 from memctl.watch.service import WatchedBases, WatchService
@@ -359,13 +361,15 @@ def test_a_file_that_is_written_to_after_it_was_read_is_read_again(
     place.drop("talk.txt", "Ursula keeps bees.\n")
     ingest, rest = Ingestor.ingest, ["Viktor keeps goats.\n"]
 
-    def written_to(*args: Any, **options: Any) -> Any:
-        report = ingest(*args, **options)
-        for path in place.layout.processing.rglob("talk.txt"):
-            with path.open("a") as file:
-                file.writelines(rest)
-            rest.clear()
-        return report
+    def written_to(*args: Any, on_commit: OutcomeListener, **options: Any) -> Any:
+        def commit(outcomes: Sequence[FileOutcome]) -> None:
+            on_commit(outcomes)
+            for path in place.layout.processing.rglob("talk.txt"):
+                with path.open("a") as file:
+                    file.writelines(rest)
+                rest.clear()
+
+        return ingest(*args, on_commit=commit, **options)
 
     monkeypatch.setattr(Ingestor, "ingest", written_to)
     events = place.drain()
@@ -539,7 +543,7 @@ def test_once_ends_though_a_file_never_stands_still(place: Place, said: Said) ->
 
     options = WatchOptions(settle_seconds=3600.0, rescan_seconds=0.05, once=True)
     WatchService(WatchedBases(place.home), options, place.events.append, monotonic=grown).run()
-    assert said(place.events) == ["ingested"]
+    assert [kind for kind in said(place.events) if kind != "working"] == ["ingested"]
     assert place.tree(place.layout.inbox) == ["growing.log"]
 
 
