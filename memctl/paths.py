@@ -72,4 +72,21 @@ def os_error_message(error: OSError) -> str:
 
 def os_error_hint(error: OSError, otherwise: str = "") -> str:
     """Return a hint for what the system says, or ``otherwise`` where there is none."""
-    return _NEXT_STEPS.get(error.errno or 0, otherwise)
+    hint = _NEXT_STEPS.get(error.errno or 0, otherwise)
+    is_forbidden = error.errno in (errno.EACCES, errno.EPERM)
+    belongs = _whose(Path(os.fsdecode(error.filename))) if is_forbidden and error.filename else ""
+    return f"{hint}; {belongs}" if belongs else hint
+
+
+def _whose(path: Path) -> str:
+    """Return to which other user a path belongs, or the folder that it would be in."""
+    for each in (path, *path.parents):
+        try:
+            user_id, owner = each.stat().st_uid, each.owner()
+        except OSError:  # it is not there, or may not be looked at
+            continue
+        except (KeyError, NotImplementedError):
+            return ""
+        is_other = hasattr(os, "geteuid") and user_id not in (os.geteuid(), 0)
+        return f"{display_path(each)} belongs to the user {owner}" if is_other else ""
+    return ""

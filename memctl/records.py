@@ -378,6 +378,8 @@ class Progress(Struct, frozen=True):
     note: str = ""
     source: str = ""
     """The source being read, where a single one has many parts."""
+    reading: str = ""
+    """The source that is being read, or was last."""
 
 
 ProgressListener = Callable[[Progress], None]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -256,6 +257,11 @@ def read_settings_file(path: Path) -> bytes:
     except FileNotFoundError:
         return b""
     except OSError as error:
+        if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where a name is too long
+            raise ConfigError(
+                f"{display_path(path)}: is a folder, and no file of settings",
+                "move it away, or name another file with --config or MEMCTL_CONFIG",
+            ) from error
         raise ConfigError(
             f"{display_path(path)}: cannot be read: {os_error_reason(error)}",
             os_error_hint(error, _FILE_HINT),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import ProgressColumn, TaskID
 
+    from memctl.cli.paging import Page
     from memctl.config import Config, LogSettings
     from memctl.home import Home
     from memctl.knowledge_base import KnowledgeBase, KnowledgeBases
@@ -35,7 +36,12 @@ if TYPE_CHECKING:
     from memctl.schema.table_names import TableName
 
 T = TypeVar("T")
-Fetch = Callable[["KnowledgeBase", int | None], "pa.Table"]
+_ORDER = "order"
+"""The column with what rows of several knowledge bases are sorted by."""
+Fetch = Callable[["KnowledgeBase", int | None, int], "pa.Table"]
+"""Returns at most so many rows of one, or all for None, and skips so many before these."""
+OrderValues = Callable[["KnowledgeBase", "pa.Table"], "pa.Array | pa.ChunkedArray"]
+"""Returns what rows of one knowledge base are sorted by."""
 
 
 class CommandContext:
@@ -314,25 +320,39 @@ class CommandContext:
             self.say(f"note: rows {page.offset + 1} to {end} are shown; --offset {end} goes on")
         return shown
 
-    def collect_rows(self, bases: KnowledgeBases, fetch: Fetch, limit: int) -> pa.Table:
-        """Return rows of every knowledge base, with its name in a column ``kb``.
+    def collect_rows(
+        self, bases: KnowledgeBases, fetch: Fetch, page: Page, order_values: OrderValues
+    ) -> pa.Table:
+        """Return a page of the rows of all knowledge bases, with their names in a column ``kb``.
 
         Args:
             bases: The knowledge bases.
-            fetch: Returns at most this many rows of one of them, or all for None.
-            limit: At most this many rows of each; 0 for all.
+            fetch: Returns sorted rows of one of them.
+            page: Which rows, of all of them together.
+            order_values: What rows of several are sorted by.
         """
         import pyarrow as pa
+        import pyarrow.compute as pc
 
-        tables = []
+        is_one = len(bases) == 1
+        skipped = page.offset if is_one else 0
+        wanted = page.offset - skipped + page.limit + 1 if page.limit else None
+        tables: list[pa.Table] = []
         for base in bases:
-            rows = fetch(base, limit + 1 if limit else None)
-            if limit and rows.num_rows > limit:
-                self.say(f"note: only the first {limit} of {base.name} are shown; -n 0 shows all")
-                rows = rows.slice(0, limit)
+            rows = fetch(base, wanted, skipped)
+            values = order_values(base, rows)
             names = pa.array([base.name] * rows.num_rows, pa.string())
-            tables.append(rows.add_column(0, "kb", names))
-        return pa.concat_tables(tables)
+            tables.append(rows.add_column(0, "kb", names).append_column(_ORDER, values))
+        found = pa.concat_tables(tables)
+        if not is_one:
+            direction = "descending" if page.sort is None or page.desc else "ascending"
+            keys = [(_ORDER, direction), ("id", "ascending")]
+            found = found.take(pc.sort_indices(found, sort_keys=keys)).slice(page.offset)
+        if page.limit and found.num_rows > page.limit:
+            of = f" of {bases[0].name}" if is_one else ""
+            self.say(f"note: only the first {page.limit}{of} are shown; -n 0 shows all")
+            found = found.slice(0, page.limit)
+        return found.drop_columns([_ORDER])
 
 
 def _only(names: Sequence[str] | None) -> str | None:

@@ -187,6 +187,12 @@ def command(
     return register
 
 
+def _is_given(context: typer.Context, name: str) -> bool:
+    """Return whether an option before the command was given, if only as nothing."""
+    source = context.find_root().get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 def _with_context(
     function: Callable[..., None], without: Sequence[str], identity: bool
 ) -> Callable[..., None]:
@@ -197,7 +203,7 @@ def _with_context(
         parameters = inspect.signature(function).parameters
         given = context.find_root().params
         command_context = CommandContext(
-            {key: given[key] for key in ("home", "config") if given.get(key)},
+            {key: given[key] for key in ("home", "config") if _is_given(context, key)},
             quiet=quiet or given["quiet"],
             verbose=verbose or given["verbose"],
             host=context.find_root().obj,

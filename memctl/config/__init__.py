@@ -6,6 +6,7 @@ from memctl.config.loading import (
     endpoint_key,
     is_debugging,
     load_config,
+    relative_home,
     unknown_variables,
     variable_name,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "is_debugging",
     "is_known_endpoint",
     "load_config",
+    "relative_home",
     "settings_of",
     "unknown_variables",
     "variable_name",

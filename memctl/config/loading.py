@@ -66,7 +66,7 @@ def load_config(
     given = dict(flags or {})
     variables = os.environ if environ is None else environ
     chosen = _chosen_home(given, variables)
-    named, path = _config_path(given.pop("config", ""), chosen, variables)
+    named, path = _config_path(given.pop("config", None), chosen, variables)
     file = read_toml(path)
     if named and not path.exists():
         hint = "check the path for a typo, or write one: memctl --config FILE config init"
@@ -99,7 +99,7 @@ def config_path(flags: Mapping[str, str]) -> Path:
         ConfigError: The home that it would be in cannot be one.
     """
     home = _chosen_home(flags, os.environ)
-    return _config_path(flags.get("config", ""), home, os.environ)[1]
+    return _config_path(flags.get("config"), home, os.environ)[1]
 
 
 _Home = tuple[Path, Origin]
@@ -111,9 +111,11 @@ def _chosen_home(flags: Mapping[str, str], variables: Mapping[str, str]) -> _Hom
     Raises:
         ConfigError: It cannot be one.
     """
-    if flag := flags.get("home"):
+    if (flag := flags.get("home")) is not None:
+        if not flag.strip():
+            raise ConfigError("--home: no folder is named", "name one, or leave --home out")
         return _home(expand_path(flag), Origin("flag", "--home"))
-    if variable := variables.get("MEMCTL_HOME"):
+    if (variable := variables.get("MEMCTL_HOME")) and variable.strip():
         return _home(expand_path(variable), Origin("environment", "MEMCTL_HOME"))
     return None
 
@@ -124,6 +126,8 @@ def _home(path: Path, origin: Origin) -> _Home:
     what = f"{origin.name}: {display_path(path)}"
     try:
         is_folder = stat.S_ISDIR(path.stat().st_mode)
+        if is_folder:
+            os.stat(f"{path}/.")  # noqa: PTH116 - of a Path the dot is left out
     except FileNotFoundError:
         is_folder = not path.is_symlink()
     except OSError as error:
@@ -135,12 +139,16 @@ def _home(path: Path, origin: Origin) -> _Home:
     return path, origin
 
 
-def _config_path(flag: str, home: _Home | None, variables: Mapping[str, str]) -> tuple[bool, Path]:
+def _config_path(
+    flag: str | None, home: _Home | None, variables: Mapping[str, str]
+) -> tuple[bool, Path]:
     """Return the config file: named, else in a home that was chosen, else the system's place.
 
     Returns:
         Whether it was named, and the file.
     """
+    if flag is not None and not flag.strip():
+        raise ConfigError("--config: no file is named", "name one, or leave --config out")
     if named := flag or variables.get("MEMCTL_CONFIG"):
         return True, expand_path(named).absolute()
     if home is not None:
@@ -329,6 +337,16 @@ def unknown_variables(config: Config, environ: Mapping[str, str] | None = None) 
         name: nearest(name.removeprefix(_VARIABLE_PREFIX), rests, _VARIABLE_PREFIX) or otherwise
         for name in found
     }
+
+
+def relative_home(environ: Mapping[str, str] | None = None) -> str:
+    """Return the home that a variable names from the folder one is in; "" where it names none so.
+
+    Args:
+        environ: Instead of the process's environment.
+    """
+    named = (os.environ if environ is None else environ).get("MEMCTL_HOME", "").strip()
+    return "" if not named or expand_path(named).is_absolute() else named
 
 
 def endpoint_key(config: Config, task: Task, url: str) -> str:

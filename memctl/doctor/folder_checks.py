@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 
 from msgspec.structs import asdict
 
-from memctl.config import Config, unknown_variables, without_password
+from memctl.config import Config, relative_home, unknown_variables, without_password
 from memctl.doctor.findings import Finding, damaged, ok, warning
 from memctl.errors import ConfigError, DamagedError, MemctlError
 from memctl.files import open_regular, quarantine, save_file
@@ -297,6 +298,9 @@ MIN_INSTANCES = 16
 def check_machine(config: Config, config_file: Path) -> Iterator[Finding]:
     """Look at the settings file, the home, and the kernel's limits on watching folders."""
     yield from _check_settings(config, config_file)
+    if named := relative_home():
+        message = f"MEMCTL_HOME is {named!r}: another home in each folder one is in"
+        yield warning("folders", "home", message, f"export MEMCTL_HOME={quote(str(config.home))}")
     yield from _check_home(config.home)
     yield from _check_inotify(_INOTIFY)
 

@@ -273,6 +273,28 @@ class GraphView(Struct, frozen=True, dict=True):
         """
         return tuple(self.graph.nodes[at] for at in self.graph.find(name))
 
+    def bearers(self, name: str) -> tuple[Node, ...]:
+        """Return whom a name may mean that is the own name of none of them, if they are several.
+
+        Raises:
+            NotFoundError: Nothing is called that.
+        """
+        found, exact = self.find(name), name.strip().casefold()
+        is_own = any(node.name.casefold() == exact for node in found)
+        return () if is_own or len(found) < 2 else found
+
+    def find_only(self, name: str) -> Node:
+        """Return the node that a name means.
+
+        Raises:
+            NotFoundError: There is none.
+            UsageError: Several are called that.
+        """
+        if several := self.bearers(name):
+            names = ", ".join(f"{node.name} ({node.id[:10]})" for node in several[:_TOP])
+            raise UsageError(f"{name!r} may mean {names}", "name one of them in full, or by its id")
+        return self.find(name)[0]
+
     def meant_by(self, name: str) -> tuple[Node, ...]:
         """Return the nodes that a name may mean, or else the only node whose name contains it.
 
@@ -711,9 +733,9 @@ def merge_names(
 
     Raises:
         NotFoundError: Nothing is called that.
-        UsageError: They are one already.
+        UsageError: They are one already, or several are called so.
     """
-    first, second = view.find(one)[0], view.find(other)[0]
+    first, second = view.find_only(one), view.find_only(other)
     if first == second:
         raise UsageError(f"{one!r} and {other!r} are one already: {first.name}")
     written = ordered_pair(name_key(one), name_key(other))

@@ -95,8 +95,12 @@ def writing_to(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        there = next(each for each in (folder, *folder.parents) if _may_be(each))
+        what = f"write to {display_path(folder)}"
+        if there != folder:
+            what = f"make {display_path(folder)} in {display_path(there)}"
         raise DiskRefused(
-            f"cannot write to {display_path(folder)}: {os_error_reason(error)}",
+            f"cannot {what}: {os_error_reason(error)}",
             os_error_hint(error, "check the disk's space and permissions"),
         ) from error
 
@@ -276,6 +280,11 @@ class KnowledgeBaseFolders:
             try:
                 old.rename(new)
             except OSError as error:
+                if new.exists() and not new.is_dir():
+                    raise UsageError(
+                        f"no knowledge base can be called {new.name!r}: {new} is a file",
+                        "move the file away, or choose another name",
+                    ) from error
                 if new.exists():
                     raise UsageError(f"knowledge base {new.name!r} is there already") from error
                 raise

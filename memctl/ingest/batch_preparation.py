@@ -30,6 +30,7 @@ from memctl.ingest.deduplication import Deduplicator, Deferred
 from memctl.ingest.discovery.sources import Source, SourceOrFailure
 from memctl.ingest.document_processing import MOST_READ_CLOSELY
 from memctl.ingest.file_units import Unpacking, kind_of, of_other_files
+from memctl.ingest.file_versions import FileVersions, with_earlier
 from memctl.ingest.source_reading import Unreadable, identify, texts_of
 from memctl.ingest.worker_pool import WorkerDied, WorkerPool
 from memctl.records import FileOutcome
@@ -103,8 +104,10 @@ class Preparer:
         pool: WorkerPool,
         clock: Callable[[], datetime],
         limits: IngestLimits,
+        versions: FileVersions | None = None,
     ) -> None:
         self._known = known
+        self._versions = versions
         self._worker_pool = pool
         self._clock = clock
         self._limits = limits
@@ -199,7 +202,7 @@ class Preparer:
     def _work_on(self, wanted: Sequence[WantedSource]) -> Generator[Batch, None, None]:
         kinds = [kind_of(each) for each in wanted]
         single = [each for each, kind in zip(wanted, kinds, strict=True) if kind is None]
-        yield from self._submit(single)
+        yield from self._submit(with_earlier(self._known.snapshot(), single, self._versions))
         for each, kind in zip(wanted, kinds, strict=True):
             if kind is not None:
                 yield from self._unpack(Unpacking(each, kind, self._worker_pool.readers))
@@ -235,14 +238,14 @@ class Preparer:
             self._known.note_begun(group)
             self._flying.append(self._worker_pool.submit(group, self._clock()))
             yield from self._collect(self._worker_pool.capacity)
-            if self._filling.is_full:
-                yield from self._filling.take()
 
     def _collect(self, still_flying: int) -> Generator[Batch, None, None]:
         """Put groups that are done into the batch, until no more than this many are in work."""
         while len(self._flying) > still_flying:
             for processed in self._flying.popleft().result():
                 yield from self._receive(processed)
+            if self._filling.is_full:  # what is done need not wait for what takes long
+                yield from self._filling.take()
 
     def _receive(self, processed: ProcessedGroup) -> Generator[Batch, None, None]:
         in_parts: list[WantedSource] = []

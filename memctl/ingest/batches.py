@@ -61,6 +61,16 @@ class StoredPart(Struct, frozen=True):
     passages: tuple[Passage, ...]
 
 
+class EarlierVersion(Struct, frozen=True):
+    """What a source said before: what it still says goes on being of the day that it was of."""
+
+    text: str
+    dated: tuple[tuple[str, datetime], ...] = ()
+    """Passages that are of another day than the document, each with that day."""
+    is_certain: bool = True
+    """Whether it is one, and not only what was once dropped under the same name."""
+
+
 class WantedSource(Struct, frozen=True):
     """A source that is to be read, with the document it will be."""
 
@@ -80,6 +90,8 @@ class WantedSource(Struct, frozen=True):
     """Ids of parts of it that are not there, though memories of them are."""
     ends: tuple[str, ...] = ()
     """Ids of documents that end with it: units that a file of many has no more."""
+    earlier: EarlierVersion | None = None
+    """What it said before; what was made of it itself, where it is made anew."""
     in_bulk: bool = False
     """Whether it comes with so many records that they are not read closely."""
 

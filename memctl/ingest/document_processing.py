@@ -28,7 +28,12 @@ from memctl.ingest.batches import (
 from memctl.ingest.chunking import ChunkSizes, Cut, Passage, chunk
 from memctl.ingest.document_records import DocumentInputs, prepare_document
 from memctl.ingest.media_enrichment import MediaEnricher
-from memctl.ingest.source_reading import Unreadable, redacted_read, texts_of
+from memctl.ingest.source_reading import (
+    Unreadable,
+    redacted_read,
+    texts_of,
+    with_edit_time,
+)
 from memctl.kb_settings import KnowledgeBaseSettings
 from memctl.literals import SESSION_READER
 from memctl.models.protocols import MODEL, NOT_BY_MODEL, Embedder, Understander
@@ -170,6 +175,7 @@ class DocumentProcessor(Struct):
             read = self.enricher.complete(read)
         if self.redacts:
             read = [redacted_read(each) for each in read]
+        read = [(wanted, with_edit_time(wanted, text, now)) for wanted, text in read]
         understood = map(
             with_kept,
             (text for _, text in read),

@@ -17,8 +17,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memctl.ids import document_id
-from memctl.ingest.discovery.sources import STDIN_NAME, absolute, path_of, printable
+from memctl.ingest.batches import EarlierVersion, WantedSource
+from memctl.ingest.discovery.sources import STDIN_NAME, Source, absolute, path_of, printable
 from memctl.ingest.file_units import is_unit
+from memctl.ingest.source_reading import is_revision
 from memctl.kb_settings import KnowledgeBaseSettings
 from memctl.literals import LISTING_READER, RECORD_READER
 from memctl.records import FileOutcome
@@ -44,9 +46,8 @@ _COLUMNS = (
 )
 
 
-_SHARE_OF_REVISED = 0.7
-"""Of the words of a file, how many one that was dropped under its name has if it is a revision: a
-changed fact leaves most of them, the next file of the same form has fewer."""
+_LONGEST_COMPARED = 4_000_000
+"""Of a longer document it is not found what a newer version has changed."""
 
 
 class VersionChanges(Struct, frozen=True):
@@ -85,6 +86,9 @@ class FileVersions:
         clock: Says when they end.
     """
 
+    is_certain = True
+    """Whether what was under the name of a file before is an earlier version of it."""
+
     def __init__(
         self,
         store: Store,
@@ -108,6 +112,12 @@ class FileVersions:
         """Return what becomes of what some files were before, by what became of them now."""
         now = {item.path: item.document_id for item in outcomes if item.path and item.document_id}
         return self._turnover(snapshot, {p: d for p, d in now.items() if self._is_followed(p)})
+
+    def earlier(self, snapshot: Snapshot, sources: Iterable[Source]) -> dict[str, str]:
+        """Return the live documents that files are before they are read again, by their paths."""
+        paths = [place for each in sources if (place := each.place) and self._is_followed(place)]
+        found = self._before(snapshot, paths) if snapshot.count("documents") else {}
+        return {path: rows[0]["id"] for path, rows in found.items()}
 
     def gone(self, snapshot: Snapshot, folders: Sequence[Path]) -> VersionChanges:
         """Return what becomes of the documents of files that are no longer in some folders."""
@@ -218,6 +228,8 @@ class InboxVersions(FileVersions):
         originals: The paths in the inbox of the files that are read, by the paths they have now.
     """
 
+    is_certain = False
+
     def __init__(
         self,
         store: Store,
@@ -228,6 +240,28 @@ class InboxVersions(FileVersions):
     ) -> None:
         super().__init__(store, settings, namespace, clock)
         self._originals = originals
+
+    def earlier(self, snapshot: Snapshot, sources: Iterable[Source]) -> dict[str, str]:
+        """Return the live documents that were dropped under the names of files, by their paths."""
+        places = {each.place: each for each in sources if each.place in self._originals}
+        noted = self._readings.documents_of(self._originals[place] for place in places if place)
+        ids = sorted({id_ for each in noted.values() for id_ in each})
+        live = {row["id"]: row for row in self._live(snapshot, col("id").is_in(ids))} if ids else {}
+        return {
+            place: found
+            for place, source in places.items()
+            if place
+            and (
+                found := next(
+                    (
+                        id_
+                        for id_ in noted.get(self._originals[place], ())
+                        if id_ in live and live[id_]["source"] == source.source
+                    ),
+                    None,
+                )
+            )
+        }
 
     def after(self, snapshot: Snapshot, outcomes: Iterable[FileOutcome]) -> VersionChanges:
         """Return what becomes of earlier files of the names of some, by what became of these."""
@@ -265,9 +299,61 @@ class InboxVersions(FileVersions):
     def _is_revised(snapshot: Snapshot, earlier: str, later: str) -> bool:
         """Return whether a document has most of the words of another one."""
         rows = snapshot.get("documents", [earlier, later], ["id", "text"]).to_pylist()
-        words = {row["id"]: set((row["text"] or "").casefold().split()) for row in rows}
-        before, now = words.get(earlier, set()), words.get(later, set())
-        return bool(before) and len(before & now) >= _SHARE_OF_REVISED * len(before)
+        texts = {row["id"]: row["text"] or "" for row in rows}
+        return is_revision(texts.get(earlier, ""), texts.get(later, ""))
+
+
+def with_earlier(
+    snapshot: Snapshot, wanted: Sequence[WantedSource], versions: FileVersions | None
+) -> list[WantedSource]:
+    """Return sources that have files, with what these said before, as far as that is known.
+
+    Args:
+        snapshot: What is remembered.
+        wanted: Sources that are about to be read.
+        versions: Finds the earlier versions of files; None where there are none.
+    """
+    files = [each for each in wanted if each.item.source.path is not None]
+    ids = {
+        each.document_id: each.document_id if each.redo else each.replaces
+        for each in files
+        if each.redo or each.replaces
+    }
+    if versions is not None:
+        new = [each for each in files if each.document_id not in ids]
+        before = versions.earlier(snapshot, [each.item.source for each in new])
+        named = ((each, before.get(each.item.source.place or "")) for each in new)
+        ids |= {each.document_id: id_ for each, id_ in named if id_}
+    if not ids:
+        return list(wanted)
+    found = _earlier_texts(snapshot, sorted({id_ for id_ in ids.values() if id_}))
+    certain = versions is None or versions.is_certain
+    return [
+        replace(each, earlier=replace(text, is_certain=certain or each.redo))
+        if (text := found.get(ids.get(each.document_id) or ""))
+        else each
+        for each in wanted
+    ]
+
+
+def _earlier_texts(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, EarlierVersion]:
+    """Return what documents say, and of which days, by their ids; of those of one part."""
+    within = col("root_id").is_in(ids)
+    documents = snapshot.scan("documents", within, ("id", "part", "text", "created_at")).to_pylist()
+    days = {row["id"]: row["created_at"] for row in documents}
+    passages: dict[str, list[tuple[str, datetime]]] = {}
+    of_them = col("document_id").is_in(ids) & (col("level") == "evidence")
+    for row in snapshot.scan(
+        "memories", of_them, ("document_id", "text", "created_at")
+    ).to_pylist():
+        if row["created_at"] != days.get(row["document_id"]):
+            passage = row["text"], row["created_at"]
+            passages.setdefault(row["document_id"], []).append(passage)
+    return {
+        row["id"]: EarlierVersion(row["text"], tuple(passages.get(row["id"], ())))
+        for row in documents
+        if row["part"] == 0 and row["text"] and len(row["text"]) <= _LONGEST_COMPARED
+    }
 
 
 def _is_gone(path: str) -> bool:

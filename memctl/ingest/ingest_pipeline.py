@@ -137,6 +137,7 @@ class Ingestor:
         *,
         total: int | None = None,
         on_commit: OutcomeListener | None = None,
+        on_done: OutcomeListener | None = None,
         versions: FileVersions | None = None,
         turns_follow: Callable[[], bool] | None = None,
     ) -> IngestReport:
@@ -150,6 +151,7 @@ class Ingestor:
             total: How many sources there are, where that is known.
             on_commit: Called within each commit with what it makes of its sources, for what must
                 be recorded in the ledger in the same step.
+            on_done: Called after each commit with what has become of sources, failed ones too.
             versions: Finds what the files were before; that ends in favour of what they are now.
             turns_follow: Tells, when all is read, whether the caller takes turns over next.
 
@@ -165,6 +167,7 @@ class Ingestor:
             on_commit,
             versions,
             turns_follow,
+            on_done,
         )
 
     def add_parts(
@@ -336,10 +339,11 @@ class Ingestor:
         on_commit: OutcomeListener | None = None,
         versions: FileVersions | None = None,
         turns_follow: Callable[[], bool] | None = None,
+        on_done: OutcomeListener | None = None,
     ) -> IngestReport:
         counters = IngestCounters()
         try:
-            self._commit(batches, counters, progress, total, on_commit, versions)
+            self._commit(batches, counters, progress, total, on_commit, versions, on_done)
             counters.facts = self._compare(counters, progress, total)
             self._not_indexed += counters.memories
             # A second index would leave the first behind, for readers, and takes as long again.
@@ -361,6 +365,7 @@ class Ingestor:
         total: int | None,
         on_commit: OutcomeListener | None,
         versions: FileVersions | None,
+        on_done: OutcomeListener | None,
     ) -> None:
         def record_receipts(outcomes: Sequence[FileOutcome]) -> None:
             """Put the receipts of what is taken in into its commit, with what else is to be."""
@@ -369,7 +374,7 @@ class Ingestor:
                 on_commit(self._redacted_outcomes(outcomes))
 
         known, pool, counts = Deduplicator(self._store), self._worker_pool(total), EntityCounts()
-        preparer = Preparer(known, pool, self._clock, self._limits)
+        preparer = Preparer(known, pool, self._clock, self._limits, versions)
 
         part: Progress | None = None
 
@@ -386,7 +391,8 @@ class Ingestor:
             elif progress is not None:
                 name = pool.reading.rsplit("/", 1)[-1]
                 note = f"{preparer.read:,} read" if preparer.read else "reading"
-                progress(Progress(counters.done, total, "documents", f"{note} {name}".rstrip()))
+                note = f"{note} {name}".rstrip()
+                progress(Progress(counters.done, total, "documents", note, reading=pool.reading))
 
         due = UPKEEP_MEMORIES
         prepared = prefetch(batches(preparer), DEPTH, tell)
@@ -406,8 +412,11 @@ class Ingestor:
                 known.note_committed(
                     wanted for processed in batch.groups for wanted in processed.wanted
                 )
+                if on_done is not None:
+                    on_done(outcomes)
                 if progress is not None:
-                    progress(Progress(counters.done, total, "documents"))
+                    done = Progress(counters.done, total, "documents", reading=pool.reading)
+                    progress(done)
                 if counters.memories >= due:
                     due = 2 * counters.memories
                     self._improve(known, counts)

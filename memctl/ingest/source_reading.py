@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from io import BufferedReader
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -16,6 +19,7 @@ from memctl.errors import ChangedSource, MemctlError
 from memctl.files import open_regular
 from memctl.ids import document_id
 from memctl.ingest.batches import IdentifiedSource, ReadFailure, WantedSource
+from memctl.ingest.chunking import sentence_spans
 from memctl.ingest.discovery.sources import Source
 from memctl.links.vault_files import FIRST_BYTES, NOTE_ENDING, seal_of
 from memctl.literals import RECORD_READER
@@ -184,6 +188,76 @@ def _unreadable(source: Source, error: OSError) -> Unreadable:
     message = f"cannot read {display_path(source.source)}: {os_error_reason(error)}"
     hint = os_error_hint(error, "check that it is there to be read")
     return Unreadable(ReadFailure(message, hint, type(error).__name__))
+
+
+# --- newer versions ------------------------------------------------------------------------------
+
+_SHARE_OF_REVISED = 0.7
+"""Of the words of a file, how many one that was dropped under its name has if it is a revision: a
+changed fact leaves most of them, the next file of the same form has fewer."""
+
+
+def is_revision(earlier: str, later: str) -> bool:
+    """Return whether a text has most of the words of another one."""
+    before, now = (set(text.casefold().split()) for text in (earlier, later))
+    return bool(before) and len(before & now) >= _SHARE_OF_REVISED * len(before)
+
+
+def with_edit_time(wanted: WantedSource, text: SourceText, now: datetime) -> SourceText:
+    """Return a text of which what its source did not say before is of when that was edited.
+
+    The day that the text itself states is that of its first version, unless it was brought up to
+    date.  What has a day of its own, such as an entry, keeps it.
+
+    Args:
+        wanted: The source, with what it said before.
+        text: What it says now, or a part of it.
+        now: No file was edited later.
+    """
+    earlier, item, written = wanted.earlier, wanted.item, text.created_at
+    if earlier is None or written is None or item.source.created_at is not None:
+        return text
+    if not (earlier.is_certain or is_revision(earlier.text, text.text)):
+        return text
+    edited = None if wanted.redo else item.modified_at
+    said: dict[str, datetime | None] = dict.fromkeys(_sentences(earlier.text))
+    for passage, day in earlier.dated:
+        said |= dict.fromkeys(_sentences(passage), day)
+
+    def day_of(sentence: str) -> datetime | None:
+        """Return from when a sentence is, if that is later than the day that the text states."""
+        day = said.get(sentence, edited)
+        return min(day, now) if day is not None and day > written else None
+
+    segments = text.segments or (Segment(0, len(text.text)),)
+    dated = tuple(piece for each in segments for piece in _by_day(text.text, each, day_of))
+    return replace(text, segments=dated) if dated != segments else text
+
+
+def _by_day(
+    text: str, segment: Segment, day_of: Callable[[str], datetime | None]
+) -> Iterator[Segment]:
+    """Yield the sentences of a segment that are of the same day together; a table stays whole."""
+    if segment.said_at is not None or segment.kind in ("heading", "turn", "caption"):
+        yield segment
+        return
+    spans = sentence_spans(text, segment.start, segment.end)
+    days = [day_of(_normalise(text[start:end])) for start, end in spans]
+    if segment.kind != "prose":
+        latest = max((day for day in days if day is not None), default=None)
+        yield replace(segment, said_at=latest)
+        return
+    for day, same in groupby(zip(spans, days, strict=True), key=itemgetter(1)):
+        together = [span for span, _ in same]
+        yield replace(segment, start=together[0][0], end=together[-1][1], said_at=day)
+
+
+def _sentences(text: str) -> list[str]:
+    return [_normalise(text[start:end]) for start, end in sentence_spans(text, 0, len(text))]
+
+
+def _normalise(text: str) -> str:
+    return " ".join(text.split())
 
 
 SourceRead = tuple[WantedSource, SourceText]

@@ -336,6 +336,12 @@ class Documents(Part):
         page = Page(sort, descending, limit, offset)
         return list_documents(self._kb.snapshot(), found, incomplete=incomplete, page=page)
 
+    def order_values(self, rows: pa.Table, sort: DocumentSort | None = None) -> pa.ChunkedArray:
+        """Return what rows of ``list`` are sorted by, to put those of several together."""
+        from memctl.memories.memory_views import Page
+
+        return rows[Page(sort).order("ingested_at")[0][0]]
+
     def count(self, filters: Filters = _NO_FILTERS, *, incomplete: bool = False) -> int:
         """Return how many documents there are; see ``list``."""
         from memctl.memories.memory_views import count_documents

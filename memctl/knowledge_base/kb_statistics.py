@@ -14,9 +14,11 @@ import pyarrow.compute as pc
 from msgspec import Struct
 
 from memctl.consolidation.memory_pool import count_waiting
+from memctl.ids import folded_name
 from memctl.records import Filters
 from memctl.schema.table_names import TABLES
 from memctl.store.sql import NamespaceScope
+from memctl.store.tables.filter_expressions import EVERYTHING, Expr, col
 from memctl.store.tables.storage import table_storage
 
 if TYPE_CHECKING:
@@ -97,7 +99,7 @@ def kb_statistics(
         kb=name,
         documents=firsts.num_rows,
         memories=memories.num_rows,
-        entities=snapshot.count("entities", scope.of(snapshot, "entities")),
+        entities=_count_names(snapshot, scope.of(snapshot, "entities")),
         relations=snapshot.count("relations", scope.of(snapshot, "relations")),
         by_status=_value_counts(firsts["status"]),
         by_media_type=_value_counts(firsts["media_type"]),
@@ -112,6 +114,18 @@ def kb_statistics(
         queries=len(questions),
         query_seconds=times[len(times) // 2] if times else None,
     )
+
+
+def _count_names(snapshot: Snapshot, where: Expr | None) -> int:
+    """Return how many names there are; a row without a type is that of its name with one."""
+    whole, untyped = snapshot.count("entities", where), col("type") == "other"
+    scope = EVERYTHING if where is None else where
+    names = snapshot.scan("entities", scope & untyped, ["name"])["name"].to_pylist()
+    if not names:
+        return whole
+    unknown = set(map(folded_name, names))
+    typed = snapshot.scan("entities", scope & ~untyped, ["name"])["name"].to_pylist()
+    return whole - len(unknown.intersection(map(folded_name, typed)))
 
 
 def _value_counts(column: pa.ChunkedArray) -> dict[str, int]:

@@ -331,6 +331,12 @@ class Memories(Part):
         decay = kb.services.decay()
         return list_memories(kb.snapshot(), kb.readable(filters), kb.clock(), decay, page)
 
+    def order_values(self, rows: pa.Table, sort: Sort | None = None) -> pa.ChunkedArray:
+        """Return what rows of ``list`` are sorted by, to put those of several together."""
+        from memctl.memories.memory_views import memory_order_values
+
+        return memory_order_values(rows, sort, self._kb.clock(), self._kb.services.decay())
+
     def count(self, filters: Filters = _NO_FILTERS) -> int:
         """Return how many memories there are; see ``list``."""
         from memctl.memories.memory_views import count_memories

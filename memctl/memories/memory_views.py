@@ -166,19 +166,33 @@ def _by_weight(
 ) -> list[str]:
     """Return ids by what cannot be read off a column: relevance, or importance as it is now."""
 
-    def weight(row: Mapping[str, Any]) -> float:
-        """Return what a row is sorted by."""
-        if page.sort == "importance":
-            return decay.importance(row, now)
-        base, age = row["importance"], row["created_at"]
-        return relevance(base, row["confidence"], age, now, int(decay.half_life))
-
     wanted = [*COLUMNS, "confidence", "created_at"]
     rows = snapshot.scan("memories", condition, wanted, (("id", "asc"),)).to_pylist()
-    rows.sort(key=weight, reverse=page.descending)
+    rows.sort(key=lambda row: _weight(row, page.sort, now, decay), reverse=page.descending)
     first = page.offset or 0
     last = None if page.limit is None else first + page.limit
     return [row["id"] for row in rows[first:last]]
+
+
+def _weight(row: Mapping[str, Any], sort: Sort | None, now: datetime, decay: Decay) -> float:
+    """Return the importance of a memory as it is now, or its relevance."""
+    if sort == "importance":
+        return decay.importance(row, now)
+    base, age = row["importance"], row["created_at"]
+    return relevance(base, row["confidence"], age, now, int(decay.half_life))
+
+
+def memory_order_values(
+    rows: pa.Table, sort: Sort | None, now: datetime, decay: Decay
+) -> pa.ChunkedArray:
+    """Return what rows of :func:`list_memories` are sorted by."""
+    import pyarrow as pa
+
+    if sort in ("relevance", "importance"):
+        wanted = dict.fromkeys((*COLUMNS, "confidence", "created_at"))
+        weights = [_weight(row, sort, now, decay) for row in rows.select(list(wanted)).to_pylist()]
+        return pa.chunked_array([pa.array(weights, pa.float64())])
+    return rows[Page(sort).order("created_at")[0][0]]
 
 
 def list_documents(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import re
 import struct
 import warnings
 import zipfile
@@ -94,6 +95,8 @@ PARSER_ERRORS: tuple[type[Exception], ...] = (
 """What parsers of binary formats raise when bytes are not what they expect."""
 
 _REASON_LENGTH = 120
+_OBJECT = re.compile(r"\s*<_io\.[^>]*>")
+"""How Python shows an open file, which Pillow puts into its messages."""
 
 
 @contextmanager
@@ -111,7 +114,8 @@ def damage_as_unreadable(name: str, kind: str, *own: type[Exception]) -> Iterato
     try:
         yield
     except (*PARSER_ERRORS, *own) as error:
-        reason = shorten(str(error), _REASON_LENGTH) or type(error).__name__
+        said = _OBJECT.sub("", str(error))
+        reason = shorten(said, _REASON_LENGTH) or type(error).__name__
         raise UnreadableSource(
             f"{display_name(name)} is damaged or not {kind}: {reason}",
             "open it in the program it comes from, save it again and retry",

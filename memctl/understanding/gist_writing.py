@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from math import log1p
 
 from memctl.language.date_mentions import DateSpan
@@ -241,8 +241,17 @@ def _tables(source: SourceText) -> list[Segment]:
     return [part for part in source.segments if part.kind == "table"]
 
 
-def _rows(text: str, tables: Iterable[Segment]) -> int:
-    return sum(1 + text.count("\n", part.start, part.end) for part in tables)
+def _rows(text: str, tables: Sequence[Segment]) -> int:
+    """Return how many rows groups of rows have: as many as lines, unless a row takes several."""
+    count = rows = lines = 0
+    for part, after in zip_longest(tables, tables[1:]):
+        before, lines = (rows, lines), 1 + text.count("\n", part.start, part.end)
+        if after is not None and after.row and part.row and after.row > part.row:
+            rows = min(lines, after.row - part.row)
+        else:  # the last one of a table has rows of the length of those before it
+            rows = max(1, lines * before[0] // before[1]) if 0 < before[0] < before[1] else lines
+        count += rows
+    return count
 
 
 def _columns(source: SourceText) -> list[str]:

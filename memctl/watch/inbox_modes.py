@@ -127,18 +127,42 @@ class MoveMode(Struct):
             """Put each outcome to the file that it is of."""
             return [(claimed[number], outcome) for number, outcome in with_numbers(outcomes)]
 
+        sent: set[Path] = set()
+        seen: list[FileOutcome] = []
+        failure: MemctlError | OSError | None = None
+
+        def send_on(outcomes: Sequence[FileOutcome]) -> None:
+            """Move files that are done while others are read; nothing more once that fails."""
+            nonlocal failure
+            seen.extend(outcomes)
+            done = [each for each in of_claims(outcomes) if not _is_read_again(*each)]
+            if failure is not None:
+                return
+            sent.update(each.path for each, _ in done)
+            try:
+                self._send_on(done, _partly_read(seen))
+            except (MemctlError, OSError) as error:
+                failure = error
+
+        def send_rest(outcomes: Sequence[FileOutcome]) -> None:
+            """Move the other files."""
+            if failure is not None:
+                raise failure
+            rest = [each for each in of_claims(outcomes) if each[0].path not in sent]
+            self._send_on(rest, _partly_read(outcomes))
+
         try:
             outcomes = self.intake.ingest(
                 sources,
                 lambda outcomes: self.claims.note_settled(of_claims(outcomes)),
+                send_on,
                 versions,
             )
         except IngestStopped as stopped:
             if isinstance(stopped.cause, ModelError):  # the store is well, so what is in it is done
-                outcomes = stopped.report.outcomes
-                self._send_on(of_claims(outcomes), _partly_read(outcomes))
+                send_rest(stopped.report.outcomes)
             raise
-        self._send_on(of_claims(outcomes), _partly_read(outcomes))
+        send_rest(outcomes)
 
     def _send_on(
         self, outcomes: Iterable[tuple[ClaimedFile, FileOutcome]], partly_read: Collection[str]
@@ -174,6 +198,11 @@ class MoveMode(Struct):
 
     def _after(self, path: Path) -> After:
         return next((i.after for i in self.base.settings.inboxes if i.path == path), "move")
+
+
+def _is_read_again(claimed: ClaimedFile, outcome: FileOutcome) -> bool:
+    """Return whether a file is read once more after the others, for what has come with it."""
+    return outcome.outcome == "known" and bool(claimed.sidecars)
 
 
 def _partly_read(outcomes: Iterable[FileOutcome]) -> set[str]:

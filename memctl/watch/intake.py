@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 PROGRESS_SECONDS = 30.0
 """The progress of a big file is reported this often."""
+_STATUS_SECONDS = 2.0
+"""What is being read is noted this often, for `memctl status`."""
 _MOST_PARTS = 20
 """At most this many parts of a file are named that could not be read."""
 
@@ -43,31 +45,44 @@ class Intake(Struct):
     dealt_with: int = 0
     """How many files are done."""
     _reported_at: float = 0.0
-    _has_progress: bool = False
-    """Whether the ledger says how far a file is."""
+    _noted_at: float = 0.0
+    _has_progress: bool = True
+    """Whether the ledger may say how far a file is."""
 
     def ingest(
         self,
         sources: Sequence[Source],
         on_commit: OutcomeListener | None = None,
+        on_done: OutcomeListener | None = None,
         versions: FileVersions | None = None,
     ) -> Sequence[FileOutcome]:
-        """Take sources in; ``on_commit`` is called with them within their commit.
+        """Take sources in.
 
-        What they were before, as ``versions`` finds it, ends in the same commit.
+        Args:
+            sources: Which.
+            on_commit: Called with what becomes of some within their commit.
+            on_done: Called with what has become of some after their commit.
+            versions: Finds what they were before, which ends in the same commit.
         """
         logs = [each for each in sources if each.path is not None and is_chat_log(each.path)]
         logged = self._take_logs(logs, on_commit) if logs else []
+        if on_done is not None and logged:
+            on_done(logged)
         sources = [each for each in sources if each not in logs]
         if not sources:
             return logged
-        self._reported_at = self.monotonic()
+        self._reported_at = self._noted_at = self.monotonic()
         try:
             report = self.base.services.ingestor.ingest(
-                sources, self._progress, on_commit=on_commit, versions=versions
+                sources,
+                self._progress,
+                total=len(sources),
+                on_commit=on_commit,
+                on_done=on_done,
+                versions=versions,
             )
         finally:
-            self._forget_progress()
+            self.forget_progress()
         self.jobs.schedule.note_write()
         self.jobs.report_comparison(report.facts)
         self._report_failed_parts(report.outcomes)
@@ -102,23 +117,30 @@ class Intake(Struct):
         )
 
     def _progress(self, progress: Progress) -> None:
-        """Show that it is alive and, from time to time, how far a big file is."""
+        """Show that it is alive and, from time to time, what it is reading and how far that is."""
         self.beat()
         now = self.monotonic()
-        if progress.source and now - self._reported_at >= PROGRESS_SECONDS:
-            self._reported_at, self._has_progress = now, True
-            self._keep_progress(f"{printable(progress.source)}: {progress.note}")
-            self.reporter.say("working", progress.source, progress.note)
+        source, note = progress.source, progress.note
+        if not source and progress.reading:
+            files = format_count(progress.total or 0, "file")
+            source, note = progress.reading, f"reading it, {progress.done:,} of {files} done"
+        if source and now - self._reported_at >= PROGRESS_SECONDS:
+            self._reported_at = now
+            self._keep_progress(f"{printable(source)}: {note}")
+            self.reporter.say("working", source, note)
+        elif source and now - self._noted_at >= _STATUS_SECONDS:
+            self._keep_progress(f"{printable(source)}: {note}")
 
     def _keep_progress(self, progress: str) -> None:
         """Have the ledger say how far it is; a ledger that fails says so at the commit."""
+        self._noted_at, self._has_progress = self.monotonic(), bool(progress)
         with suppress(MemctlError):
             self.base.store.ledger.set_meta(WATCH_PROGRESS, progress)
 
-    def _forget_progress(self) -> None:
+    def forget_progress(self) -> None:
+        """Have the ledger say no more how far it is, or a watcher that was killed."""
         if self._has_progress:
             self._keep_progress("")
-            self._has_progress = False
 
     def tell(self, outcome: FileOutcome, sidecars: Sequence[Path], place: str) -> None:
         """Report what became of a file, which is at ``place`` now."""

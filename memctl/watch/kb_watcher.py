@@ -138,6 +138,7 @@ class KnowledgeBaseWatcher:
 
     def _turn(self) -> TurnResult:
         if self._recovering:
+            self._intake.forget_progress()
             self._drainer.recover()
             self._recovering = False
         self._forget_the_rest()

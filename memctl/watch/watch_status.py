@@ -41,6 +41,8 @@ class WatchStatus(Struct, frozen=True):
     heartbeat: datetime | None
     backlog: int
     """Files that wait in its inboxes or are being taken in."""
+    in_hand: int
+    """Those of them that have been taken out of inboxes, and are being taken in."""
     oldest_waiting: str
     oldest_since: datetime | None
     failed: int
@@ -53,7 +55,7 @@ class WatchStatus(Struct, frozen=True):
     writer: int | None = None
     """The process that is writing to it now."""
     working: str = ""
-    """How far the watcher is with a file that takes long."""
+    """What the watcher is reading, and how far it is."""
     forgets_unfinished: int = 0
     """Interrupted forgets, after which files may still have what was forgotten."""
     polled: tuple[str, ...] = ()
@@ -68,6 +70,7 @@ def watch_status(base: KnowledgeBase) -> WatchStatus:
     ledger = base.store.ledger
     alive = is_watched(base.layout)
     daemon = ledger.daemon.current() if alive else None
+    in_hand = len(_processing(base))
     waiting, left = _waiting_files(base)
     oldest = min(waiting, key=lambda item: item[1], default=None)
     errors = ledger.events.recent(1, but=ACCESS)
@@ -81,6 +84,7 @@ def watch_status(base: KnowledgeBase) -> WatchStatus:
         since=daemon.started_at if daemon else None,
         heartbeat=daemon.heartbeat_at if daemon else None,
         backlog=len(waiting),
+        in_hand=in_hand,
         oldest_waiting=oldest[0] if oldest else "",
         oldest_since=datetime.fromtimestamp(oldest[1], UTC) if oldest else None,
         failed=ledger.files.counts().get("failed", 0),
@@ -89,20 +93,11 @@ def watch_status(base: KnowledgeBase) -> WatchStatus:
         last_consolidation=consolidation.started_at if consolidation else None,
         problems=tuple(_problems(base, alive=alive)),
         writer=writer.pid if writer else None,
-        working=_progress_text(
-            base, daemon.pid if daemon else None, writer.pid if writer else None
-        ),
+        working=(ledger.meta(WATCH_PROGRESS) or "") if daemon else "",
         forgets_unfinished=_cut_off(base),
         polled=polled_folders(ledger) if alive else (),
         never_taken=left,
     )
-
-
-def _progress_text(base: KnowledgeBase, daemon: int | None, writer: int | None) -> str:
-    """How far a file is, where the daemon is writing now; what a killed one said counts no more."""
-    if daemon is None or daemon != writer:
-        return ""
-    return base.store.ledger.meta(WATCH_PROGRESS) or ""
 
 
 def _cut_off(base: KnowledgeBase) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import py_compile
@@ -12,10 +13,12 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from limited import needs_permissions, permissions_that_hold
 from waiting import PATIENCE
 
 from memctl import errors
 from memctl.home import Home
+from memctl.paths import os_error_hint
 
 from .conftest import Run
 
@@ -314,6 +317,90 @@ def test_a_home_that_can_never_be_a_folder_is_refused_before_anything_is_made(
         f"error: --home: {tmp_path / name} is not a folder\n"
         "hint: name a folder; it need not be there yet\n"
     )
+
+
+@pytest.mark.parametrize("option", ["--home", "--config"])
+def test_a_path_that_is_left_empty_is_no_way_to_name_the_usual_one(odd: Run, option: str) -> None:
+    result = odd(option, "", "kb", "list")
+    assert result.code == 2
+    assert result.err.startswith(f"error: {option}: no f")
+
+
+def test_a_home_that_is_blank_is_none_and_a_relative_one_is_told_by_doctor(
+    memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for variable in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path / "user"))
+    monkeypatch.setenv("MEMCTL_HOME", " ")
+    assert memctl("ingest", "--text", "Tea.").code == 0
+    assert not (tmp_path / " ").exists()
+    monkeypatch.setenv("MEMCTL_HOME", "here")
+    rows = memctl("doctor", "-o", "json").json
+    (told,) = (row for row in rows if "MEMCTL_HOME" in row["message"])
+    assert (told["verdict"], told["hint"]) == ("warning", f"export MEMCTL_HOME={tmp_path}/here")
+
+
+def test_a_folder_in_place_of_a_settings_file_is_called_one(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "home/config.toml").mkdir(parents=True)
+    for words in (["kb", "list"], ["config", "init"]):
+        result = memctl(*words)
+        assert result.code == 2
+        place = tmp_path / "home/config.toml"
+        assert result.err.startswith(f"error: {place}: is a folder") or (
+            result.err.startswith(f"error: {place} is a folder")
+        )
+        assert "hint: move it away" in result.err
+
+
+def test_a_file_in_place_of_a_knowledge_base_is_called_one(memctl: Run, tmp_path: Path) -> None:
+    (tmp_path / "home/kb").mkdir(parents=True)
+    (tmp_path / "home/kb/default").write_text("no folder")
+    result = memctl("ingest", "--text", "Tea.")
+    assert result.code == 2
+    assert f"{tmp_path}/home/kb/default is a file" in result.err
+    assert "hint: move the file away" in result.err
+
+
+@needs_permissions
+def test_a_home_that_may_not_be_entered_made_or_written_to_is_named_with_what_to_do(
+    memctl: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, bare = tmp_path / "home", tmp_path / "bare"
+    memctl("ingest", "--text", "Tea.")
+    bare.mkdir()
+    base = home / "kb" / "default"
+    with permissions_that_hold():
+        base.chmod(0o500)
+        read_only = memctl("ingest", "--text", "Coffee.")
+        base.chmod(0o700)
+        home.chmod(0o000)
+        shut = memctl("kb", "list")
+        home.chmod(0o700)
+        bare.chmod(0o500)
+        monkeypatch.setenv("MEMCTL_HOME", str(bare / "new"))
+        not_made = memctl("ingest", "--text", "Coffee.")
+        bare.chmod(0o700)
+    assert (read_only.code, shut.code, not_made.code) == (1, 2, 1)
+    check = "hint: check its permissions"
+    assert read_only.err.startswith(f"error: cannot write to {base}: ")
+    assert shut.err.splitlines() == [
+        f"error: MEMCTL_HOME: {home}: Permission denied", check
+    ]  # fmt: skip
+    assert not_made.err.splitlines() == [
+        f"error: cannot make {bare}/new/kb in {bare}: Permission denied", check
+    ]  # fmt: skip
+
+
+def test_what_belongs_to_another_user_is_said_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 4321)
+    monkeypatch.setattr(Path, "owner", lambda path: "bob")
+    monkeypatch.setattr(Path, "stat", lambda path: os.stat_result((0o700,) + (17,) * 9))
+    refused = PermissionError(errno.EACCES, "Permission denied", str(tmp_path))
+    expected = f"check its permissions; {tmp_path} belongs to the user bob"
+    assert os_error_hint(refused) == expected
 
 
 @pytest.mark.parametrize(("name", "message", "hint"), NOWHERE)

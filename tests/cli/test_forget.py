@@ -1138,3 +1138,29 @@ def test_where_the_home_stands_is_no_name(memctl: Run, home: Path, tmp_path: Pat
     assert (report["left"], report["files"]) == ([], [])
     assert memctl("why", "garden.md").code == 0
     assert (home / "kb/default/processed/garden.md").exists()
+
+
+def test_a_nickname_of_two_is_neither_forgotten_nor_merged_in_silence(
+    memctl: Run, tmp_path: Path
+) -> None:
+    notes = tmp_path / "people"
+    notes.mkdir()
+    for name, says in (("Tomasz Bereza", "likes tea"), ("Karl Meyer", "plays chess")):
+        text = f"---\naliases: [Beans]\n---\n# {name}\n\n{name} lives in York. Beans {says}.\n"
+        (notes / f"{name[0]}.md").write_text(text)
+    memctl("ingest", str(notes))
+    merged = memctl("graph", "merge", "Beans", "Tomasz Bereza")
+    assert merged.code == 2
+    assert "'Beans' may mean Karl Meyer (e_" in merged.err
+    tried = memctl("forget", "--entity", "Beans", "--dry-run", "-o", "json")
+    assert tried.code == 0
+    assert "note: 'Beans' may mean Karl Meyer, Tomasz Bereza" in tried.err
+    refused = memctl("forget", "--entity", "Beans", "--yes")
+    assert refused.code == 2
+    assert "'Beans' may mean Karl Meyer, Tomasz Bereza" in refused.err
+    texts = json.dumps(memctl("memory", "list", "-o", "json").json)
+    assert "Beans likes tea" in texts
+    assert "Beans plays chess" in texts
+    named = ("--entity", "Karl Meyer", "--entity", "Tomasz Bereza")
+    assert memctl("forget", "--entity", "Beans", *named, "--yes").code == 0
+    assert "Beans" not in json.dumps(memctl("memory", "list", "-o", "json").json)

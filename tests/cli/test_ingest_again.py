@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -208,6 +210,75 @@ def test_sync_ends_nothing_in_a_folder_that_it_may_not_look_into(
     assert done.code == 3
     assert done.rows[0]["gone"] == 0
     assert len(live()) == 2
+
+
+NOTE = """---
+date: 2025-01-10
+---
+# Contacts
+
+Ann Miller's phone number is {}.
+The gate code is 4711.
+
+| item | price |
+|---|---|
+| rope | {} |
+"""
+
+
+def test_what_an_edit_changed_is_of_when_it_was_made_and_the_rest_of_its_day(
+    memctl: Run, notes: Path
+) -> None:
+    note = notes / "contacts.md"
+
+    def edited(phone: str, price: str, day: str) -> dict[str, str]:
+        """Write the note, and return the days of its passages by their first words."""
+        note.write_text(NOTE.format(phone, price))
+        moment = datetime.fromisoformat(f"{day}T12:00Z").timestamp()
+        os.utime(note, (moment, moment))
+        assert memctl("ingest", str(notes)).code == 0
+        found = memctl("memory", "list", "--level", "evidence", "-o", "json").json
+        return {
+            text.replace("# Contacts\n\n", "")[:8]: row["created_at"][:10]
+            for row in found
+            if row["title"] == "Contacts"
+            for text in row["text"].split("\n")
+        }
+
+    edited("555-0111", "3", "2025-01-12")
+    (notes / "call.md").write_text(
+        "---\ndate: 2025-03-01\n---\nAnn Miller's phone number is 555-0222. The gate code is 9999."
+    )
+    first = edited("555-0333", "3", "2025-06-01")
+    assert (first["Ann Mill"], first["The gate"]) == ("2025-06-01", "2025-01-10")
+    assert first["| rope |"] == "2025-01-10"
+    later = edited("555-0333", "4", "2025-07-01")
+    assert (later["Ann Mill"], later["The gate"]) == ("2025-06-01", "2025-01-10")
+    assert later["| rope |"] == "2025-07-01"
+    (again,) = {
+        row["id"] for row in memctl("document", "list", "-o", "json").json
+        if row["title"] == "Contacts" and row["status"] == "indexed"
+    }  # fmt: skip
+    assert memctl("document", "reprocess", again).code == 0
+    for question, said in (("Ann Miller's phone number", "555-0333"), ("the gate code", "9999")):
+        answer = memctl("query", f"What is {question}?", "-o", "json").json["answer"]
+        assert answer["text"].partition(" Earlier")[0].count(said) == 1, answer
+
+
+def test_an_edit_is_not_of_the_future_nor_of_before_the_day_of_its_text(
+    memctl: Run, notes: Path
+) -> None:
+    note = notes / "contacts.md"
+    now = datetime.now(UTC).date().isoformat()
+    for year, phone, expected in ((2999, "1", now), (1999, "2", "2025-01-10")):
+        note.write_text(NOTE.format("0", "3"))
+        memctl("ingest", str(notes))
+        note.write_text(NOTE.format(phone, "3"))
+        os.utime(note, (datetime(year, 1, 1, tzinfo=UTC).timestamp(),) * 2)
+        assert memctl("ingest", str(notes)).code == 0
+        rows = memctl("memory", "list", "--level", "evidence", "-o", "json").json
+        (day,) = {row["created_at"][:10] for row in rows if f"number is {phone}." in row["text"]}
+        assert day == expected
 
 
 @pytest.mark.parametrize("path", ["code.md", "nowhere", "-"])

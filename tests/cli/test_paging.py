@@ -71,3 +71,25 @@ def test_learnings_of_several_knowledge_bases_go_by_importance(memctl: Run) -> N
     assert [row["kb"] for row in found] == ["b", "a", "a"], "ordered across knowledge bases"
     (best,) = memctl("memory", "learnings", "retry uploads of b", "-n", "1").rows
     assert best["kb"] == "b"
+
+
+def test_a_page_is_of_all_knowledge_bases_together(memctl: Run) -> None:
+    for number, base in enumerate(("one", "two", "one", "two", "one")):
+        if number < 2:
+            memctl("kb", "create", base)
+        day = f"2025-03-0{number + 1}"
+        memctl("memory", "add", f"Tea number {number}.", "--date", day, "-k", base)
+    both = ("-k", "one", "-k", "two", "-o", "json")
+
+    def listed(*options: str) -> list[tuple[str, str]]:
+        rows = memctl("memory", "list", *options, *both).json
+        return [(row["kb"], row["text"][11]) for row in rows]
+
+    newest = [("one", "4"), ("two", "3"), ("one", "2"), ("two", "1"), ("one", "0")]
+    assert listed() == newest
+    assert listed("-n", "2") == newest[:2]
+    assert listed("-n", "2", "--offset", "2") == newest[2:4]
+    assert listed("-n", "2", "--sort", "created") == newest[:-3:-1]
+    assert len(set(listed("-n", "4", "--sort", "importance", "--desc")) & set(newest)) == 4
+    cut = memctl("memory", "list", "-n", "3", *both)
+    assert "only the first 3 are shown" in cut.err

@@ -13,14 +13,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from damaged import manifests
+from msgspec.structs import replace
 
 from memctl.doctor import folder_checks, row_checks
 from memctl.doctor.doctor import CONTENT_CHECKS, FOLDER_CHECKS, LEDGER_CHECK, Doctor
 from memctl.doctor.findings import Finding
 from memctl.doctor.folder_checks import MIN_FREE
 from memctl.home import Home
+from memctl.ids import entity_id
 from memctl.instants import utc_now
-from memctl.schema.arrow_tables import memory_rows, vector_array
+from memctl.rows.row_changes import set_columns
+from memctl.schema.arrow_tables import entities_table, entity_rows, memory_rows, vector_array
 from memctl.store.locks import WriteLock
 from memctl.store.tables import indexes
 from memctl.store.tables.filter_expressions import col
@@ -395,3 +398,31 @@ def test_a_snapshot_whose_version_cannot_be_opened_is_damage(home: Home, doctor:
     assert "doctor --repair" in finding.hint
     list(doctor.repair("notes"))
     assert (examined(doctor), newest.exists()) == ([], True)
+
+
+def test_a_mail_read_before_it_told_what_it_lacks_is_to_be_read_again(
+    home: Home, doctor: Doctor, tmp_path: Path
+) -> None:
+    mail = tmp_path / "hello.eml"
+    mail.write_text("From: ann@example.org\nSubject: Hello\n\nThe plan is attached.\n")
+    with home.open("notes") as base:
+        id_ = base.ingest([mail]).outcomes[0].document_id
+    with writing(home) as transaction:
+        set_columns(transaction, "documents", [id_], reader="email/2")
+    finding = only(examined(doctor))
+    assert (finding.subject, finding.verdict) == ("mails", "warning")
+    assert finding.hint == f"memctl document reprocess -k notes {id_}"
+    mail.rename(tmp_path / "away.eml")
+    assert examined(doctor) == []
+
+
+def test_a_name_without_a_type_beside_the_same_with_one_is_counted_once(home: Home) -> None:
+    with home.open("notes") as base:
+        before = base.statistics.content().entities
+        names = base.store.snapshot().scan("entities")
+        known = next(row for row in entity_rows(names) if row.type == "person")
+        other = replace(known, id=entity_id(known.name, "other"), type="other")
+        with base.store.write() as transaction:
+            transaction.append("entities", entities_table([other]))
+        assert base.store.snapshot().count("entities") == names.num_rows + 1
+        assert base.statistics.content().entities == before

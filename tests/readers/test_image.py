@@ -178,3 +178,11 @@ def test_mutated_pictures_are_read_or_refused_in_one_line(
     extra = {} if kind == "GIF" else {"exif": camera_exif()}
     picture_of("Open day").resize((250, 50)).save(out, kind, **extra)
     survives(image_reader.read, tmp_path / f"a.{kind.lower()}", out.getvalue(), 80)
+
+
+def test_what_is_no_picture_is_said_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "a.png"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n broken")
+    with pytest.raises(UnreadableSource) as caught:
+        read_one(path)
+    assert caught.value.message == "a.png is damaged or not an image: cannot identify image file"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from memctl.readers import read
 from memctl.records import Segment, SourceText, Understanding
 from memctl.understanding.builtin_understander import BuiltinUnderstander
 
@@ -83,3 +86,13 @@ def test_phrases_hold_no_verbs() -> None:
     found = understood("Ann Lee prefers acacia honey. Mill Lane ends at Dock Road.")
     assert {"Ann Lee", "Mill Lane"} <= set(found.keywords)
     assert not any("prefers" in phrase or "ends" in phrase for phrase in found.keywords)
+
+
+def test_a_row_that_takes_several_lines_is_counted_once(tmp_path: Path) -> None:
+    table = tmp_path / "wide.csv"
+    head = ",".join(f"column {number}" for number in range(120))
+    row = ",".join(f"value {number}" for number in range(120))
+    table.write_text("\n".join([head, *[row] * 7]))
+    (source,) = read(table)
+    assert source.text.count("\n") > 20
+    assert BuiltinUnderstander().understand([source])[0].gist.startswith("7 rows of wide: ")

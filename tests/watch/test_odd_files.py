@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from watched import Place
 
+from memctl.ingest.batch_writing import OutcomeListener
 from memctl.ingest.discovery.inbox_scan import InboxFile
 from memctl.ingest.discovery.skip_rules import DEEPEST_FOLDER
 from memctl.ingest.discovery.sources import Source
@@ -89,15 +90,20 @@ def test_a_file_that_is_taken_away_while_it_is_read_keeps_none_of_the_others(
 ) -> None:
     original = Intake.ingest
 
-    def touched(self: Intake, sources: list[Source], *rest: Any) -> Sequence[FileOutcome]:
+    def touched(
+        self: Intake, sources: list[Source], commit: Any, done: OutcomeListener, *rest: Any
+    ) -> Sequence[FileOutcome]:
         gone = [each.path for each in sources if each.source == "gone.txt" and each.path]
         early, late = (gone, []) if when == "before" else ([], gone)
         for path in early:
             path.unlink()
-        outcomes = original(self, sources, *rest)
-        for path in late:
-            path.unlink()
-        return outcomes
+
+        def after(outcomes: Sequence[FileOutcome]) -> None:
+            while late:
+                late.pop().unlink()
+            done(outcomes)
+
+        return original(self, sources, commit, after, *rest)
 
     monkeypatch.setattr(Intake, "ingest", touched)
     for name in ("a.txt", "gone.txt", "z.txt"):
@@ -115,12 +121,16 @@ def test_subtitles_whose_recording_is_taken_away_go_back(
 ) -> None:
     original = Intake.ingest
 
-    def touched(self: Intake, sources: list[Source], *rest: Any) -> Sequence[FileOutcome]:
-        outcomes = original(self, sources, *rest)
-        for each in sources:
-            if each.path and each.path.suffix == ".mp4":
-                each.path.unlink()
-        return outcomes
+    def touched(
+        self: Intake, sources: list[Source], commit: Any, done: OutcomeListener, *rest: Any
+    ) -> Sequence[FileOutcome]:
+        def after(outcomes: Sequence[FileOutcome]) -> None:
+            for each in sources:
+                if each.path and each.path.suffix == ".mp4":
+                    each.path.unlink(missing_ok=True)
+            done(outcomes)
+
+        return original(self, sources, commit, after, *rest)
 
     monkeypatch.setattr(Intake, "ingest", touched)
     place.drop("talk.mp4", b"\0\0\0\x18ftypmp42 no film")

@@ -7,8 +7,9 @@ import json
 import os
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,9 +23,11 @@ from memctl.cli.main import run
 from memctl.doctor.doctor import Doctor
 from memctl.errors import KnowledgeBaseNotFound, KnowledgeBaseUnavailable, LockedError
 from memctl.forget import Selection
+from memctl.ingest.batch_writing import OutcomeListener
 from memctl.ingest.discovery import inbox_scan
 from memctl.ingest.ingest_pipeline import Ingestor
 from memctl.kb_settings import Inbox
+from memctl.records import FileOutcome
 from memctl.watch import claims, inbox_scanner, kb_watcher
 from memctl.watch.kb_watcher import WatchOptions
 from memctl.watch.service import WatchedBases, WatchService
@@ -358,13 +361,15 @@ def test_a_file_that_is_written_to_after_it_was_read_is_read_again(
     place.drop("talk.txt", "Ursula keeps bees.\n")
     ingest, rest = Ingestor.ingest, ["Viktor keeps goats.\n"]
 
-    def written_to(*args: Any, **options: Any) -> Any:
-        report = ingest(*args, **options)
-        for path in place.layout.processing.rglob("talk.txt"):
-            with path.open("a") as file:
-                file.writelines(rest)
-            rest.clear()
-        return report
+    def written_to(*args: Any, on_commit: OutcomeListener, **options: Any) -> Any:
+        def commit(outcomes: Sequence[FileOutcome]) -> None:
+            on_commit(outcomes)
+            for path in place.layout.processing.rglob("talk.txt"):
+                with path.open("a") as file:
+                    file.writelines(rest)
+                rest.clear()
+
+        return ingest(*args, on_commit=commit, **options)
 
     monkeypatch.setattr(Ingestor, "ingest", written_to)
     events = place.drain()
@@ -538,7 +543,7 @@ def test_once_ends_though_a_file_never_stands_still(place: Place, said: Said) ->
 
     options = WatchOptions(settle_seconds=3600.0, rescan_seconds=0.05, once=True)
     WatchService(WatchedBases(place.home), options, place.events.append, monotonic=grown).run()
-    assert said(place.events) == ["ingested"]
+    assert [kind for kind in said(place.events) if kind != "working"] == ["ingested"]
     assert place.tree(place.layout.inbox) == ["growing.log"]
 
 
@@ -559,6 +564,22 @@ def test_a_revised_file_dropped_under_its_name_supersedes_the_earlier_one(place:
         assert "8.90" in current[0]
         assert {row["source"] for row in live} >= {"prices.md", "other/prices.md", "scan.txt"}
         assert sum(row["source"] == "scan.txt" for row in live) == 2
+
+
+def test_what_a_revised_file_did_not_say_before_is_of_when_it_was_edited(place: Place) -> None:
+    prices = "---\ndate: 2025-01-10\n---\n# Prices\nA medium leech is £{}.\nA big one is £12.\n"
+    for price, day in (("8.40", 11), ("8.90", 20)):
+        dropped = place.drop("prices.md", prices.format(price))
+        moment = datetime(2025, 1, day, 12, tzinfo=UTC).timestamp()
+        os.utime(dropped, (moment, moment))
+        place.drain()
+    rows = place.rows("memories", "text", "created_at", "level", "valid_to")
+    days = {
+        row["text"].rpartition("\n")[2]: row["created_at"].day
+        for row in rows
+        if row["level"] == "evidence" and row["valid_to"] is None
+    }
+    assert days == {"A medium leech is £8.90.": 20, "A big one is £12.": 10}
 
 
 # --- the loop ------------------------------------------------------------------------------------

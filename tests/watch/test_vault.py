@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,23 @@ def test_a_changed_file_supersedes_its_earlier_version(
     assert current(place) == ["Coffee with Ann."]
     statuses = sorted(row["status"] for row in place.rows("documents", "status"))
     assert statuses == ["indexed", "superseded"]
+
+
+def test_what_an_edit_did_not_change_stays_of_the_day_that_the_note_states(
+    place: Place, vault: Path
+) -> None:
+    for phone in (1, 2):
+        (vault / "a.md").write_text(
+            f"---\ndate: 2025-01-10\n---\nTea with Ann.\nRing her at {phone}."
+        )
+        place.drain()
+    rows = place.rows("memories", "text", "created_at", "level", "valid_to")
+    days = {
+        row["text"]: row["created_at"].date() == date(2025, 1, 10)
+        for row in rows
+        if row["level"] == "evidence" and row["valid_to"] is None
+    }
+    assert days == {"Tea with Ann.": True, "Ring her at 2.": False}
 
 
 def test_a_file_that_changes_back_is_current_again(place: Place, vault: Path) -> None:

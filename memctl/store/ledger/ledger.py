@@ -6,6 +6,7 @@ watcher's bookkeeping are cheap.  It must never know what the tables hold.
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -29,6 +30,7 @@ from memctl.errors import (
     KnowledgeBaseUnavailable,
     LockedError,
 )
+from memctl.paths import os_error_hint
 from memctl.schema.migrations import FIRST_VERSION
 from memctl.schema.table_names import TableName
 from memctl.store.ledger.audit_repositories import AccessTrailRepository, AuditRepository
@@ -515,9 +517,10 @@ def why_refused(error: sqlite3.OperationalError) -> str:
 
 def refusal_error(path: Path, reason: str) -> DiskRefused:
     """Return the error that says why something cannot be written."""
-    return DiskRefused(
-        f"cannot write to {path}: {reason}", "check the disk's space and permissions"
-    )
+    hint = "check the disk's space and permissions"
+    if not os.access(path, os.W_OK):
+        hint = os_error_hint(PermissionError(errno.EACCES, reason, str(path)))
+    return DiskRefused(f"cannot write to {path}: {reason}", hint)
 
 
 def _damaged_error(path: Path, error: sqlite3.Error) -> DamagedError:

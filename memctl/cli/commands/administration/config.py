@@ -81,6 +81,9 @@ def init(
         sys.stdout.write(example_config())
         return
     target = context.config_path
+    if target.is_dir():
+        hint = "move it away, or name another file with --config or MEMCTL_CONFIG"
+        raise UsageError(f"{target} is a folder, and no file of settings", hint)
     if target.exists():
         raise UsageError(f"{target} is there already", "edit it, or move it away first")
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

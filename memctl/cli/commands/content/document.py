@@ -92,15 +92,16 @@ def list_(
     with context.reading(kb) as bases:
         rows = context.collect_rows(
             bases,
-            lambda base, n: base.documents.list(
+            lambda base, n, skipped: base.documents.list(
                 filters,
                 incomplete=incomplete,
                 limit=n,
-                offset=page.offset,
+                offset=skipped,
                 sort=page.sort,
                 descending=page.desc,
             ),
-            page.limit,
+            page,
+            lambda base, rows: base.documents.order_values(rows, page.sort),
         )
         emit(rows, with_kb_column(_LIST, len(bases)), output)
 

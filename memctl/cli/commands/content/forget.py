@@ -105,11 +105,20 @@ def forget(
         others = _unsearched_kbs(context, base, kb)
         if selection is not None:
             preview = _preview(base, selection, others)
+            several = _called_alike(base, selection)
             if dry_run:
+                if several:
+                    context.say(f"note: {several}")
                 emit_one(preview, output, lambda: show_forgotten(context, preview))
                 return
             what = _describe(preview) or _LEFTOVERS
-            context.confirm(f"forget in {base.name} for good: {what}?", yes=yes)
+            if several and yes:
+                hint = "name all of them with --entity, too, or one of them alone"
+                raise UsageError(several, hint)
+            context.confirm(
+                f"{f'{several}; ' if several else ''}forget in {base.name} for good: {what}?",
+                yes=yes,
+            )
         elif snapshots and (known := base.snapshots.list()):
             what = format_count(len(known), "snapshot")
             context.confirm(f"delete {what} of {base.name} for good?", yes=yes)
@@ -178,6 +187,22 @@ def _preview(base: KnowledgeBase, selection: Selection, others: list[str]) -> Fo
     except NotFoundError as error:
         hint = f"name another with -k: {', '.join(others)}" if others else error.hint
         raise NotFoundError(f"{error.message} in {base.name}", hint) from error
+
+
+def _called_alike(base: KnowledgeBase, selection: Selection) -> str:
+    """Return what to say where names are those of several, who are not all named in full."""
+    from memctl.graph.entity_names import name_key
+
+    if not selection.entities:
+        return ""
+    view, given = base.graph.view(), {name_key(name) for name in selection.entities}
+    for name in selection.entities:
+        with suppress(NotFoundError):
+            several = view.bearers(name)
+            if any(name_key(node.name) not in given for node in several):
+                names = ", ".join(node.name for node in several)
+                return f"{one_line(name, 60)!r} may mean {one_line(names, 200)}"
+    return ""
 
 
 def _selection(

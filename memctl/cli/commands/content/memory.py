@@ -153,10 +153,11 @@ def list_(
         check_types(bases, filters)
         rows = context.collect_rows(
             bases,
-            lambda base, n: base.memories.list(
-                filters, limit=n, offset=page.offset, sort=page.sort, descending=page.desc
+            lambda base, n, skipped: base.memories.list(
+                filters, limit=n, offset=skipped, sort=page.sort, descending=page.desc
             ),
-            page.limit,
+            page,
+            lambda base, rows: base.memories.order_values(rows, page.sort),
         )
         columns = (*_LIST[:-1], _ARCHIVED, _LIST[-1]) if filters.archived else _LIST
         emit(rows, with_kb_column(columns, len(bases)), output)
@@ -519,15 +520,16 @@ def list_insights(
     with context.reading(kb) as bases:
         rows = context.collect_rows(
             bases,
-            lambda base, n: base.insights.list(
+            lambda base, n, skipped: base.insights.list(
                 filters,
                 limit=n,
-                offset=page.offset,
+                offset=skipped,
                 sort=page.sort,
                 descending=page.desc,
                 kind=kind,
             ),
-            page.limit,
+            page,
+            lambda base, rows: base.memories.order_values(rows, page.sort),
         )
         emit(rows, with_kb_column(_INSIGHT_LIST, len(bases)), output)
     if not rows.num_rows:

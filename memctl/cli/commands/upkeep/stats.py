@@ -150,8 +150,14 @@ def _cost_columns(width: int, rows: pa.Table) -> list[Column]:
 
 
 def _show_cost(context: CommandContext, kb: KnowledgeBasesOption, output: Output) -> None:
+    import pyarrow as pa
+
     with context.reading(context.all_names(kb)) as bases:  # those asked on demand cost as well
-        rows = context.collect_rows(bases, lambda base, _: base.statistics.model_usage(), limit=0)
+        rows = pa.concat_tables(
+            usage.add_column(0, "kb", pa.array([base.name] * usage.num_rows, pa.string()))
+            for base in bases
+            for usage in [base.statistics.model_usage()]
+        )
     emit(rows, _cost_columns(context.console.width, rows), output)
     if resolve_format(output) != "table":
         return

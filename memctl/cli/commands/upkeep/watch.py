@@ -212,7 +212,9 @@ def _show_details(context: CommandContext, row: WatchStatus) -> None:
     if row.oldest_waiting:
         print_paragraph(context.console, f"\n{row.kb}: waiting longest is {row.oldest_waiting}")
     if row.working:
-        print_paragraph(context.console, f"\n{row.kb}: taking in {row.working}")
+        rest = row.backlog - row.in_hand
+        more = f"; {format_count(rest, 'more file waits', 'more files wait')}" if rest else ""
+        print_paragraph(context.console, f"\n{row.kb}: taking in {row.working}{more}")
     elif row.writer:
         print_paragraph(context.console, f"\n{row.kb}: process {row.writer} is writing to it")
     for problem in row.problems:
