@@ -546,6 +546,7 @@ def prompt(
     "import",
     """
     memctl session import conversations.json --user ann
+    memctl session import ~/.claude/projects/boat/5f0c0a9e.jsonl
     memctl session import chat.txt --id standup-1 --dry-run
     """,
     identity=True,
@@ -563,9 +564,10 @@ def import_(
 ) -> None:
     """Import conversations from files.
 
-    These are exports of ChatGPT, Claude, Telegram, Slack and WhatsApp, lists of messages with
-    `role` and `content` as JSON or JSON lines, and chats written down as `Ann: good morning`.
-    Messages that are known are left alone, so that a file may come again with more.
+    These are exports of ChatGPT, Claude, Telegram, Slack and WhatsApp, transcripts of coding agents
+    (Claude Code, Codex, Gemini, aider, Cursor), lists of messages with `role` and `content` as JSON
+    or JSON lines, and chats written down as `Ann: good morning`.  Messages that are known are left
+    alone, so that a file may come again with more.
     """
     refuse_empty({"--id": session_id, "--namespace": namespace})
     paths = [parse_path(each) for each in files]
