@@ -157,8 +157,10 @@ def say(
     It is on disk when the command ends, and found by the next query.  A conversation that had ended
     is resumed.
 
-    A message of the user with a trigger, such as `remember: ...`, is kept as a memory of its own:
-    `success`, `memory_type`, `text` and `tags` tell what.  See [triggers] of the settings.
+    `stored` says that the message is on disk.  A message of the user with a trigger, such as
+    `remember: ...`, is kept as a memory of its own, too: `success`, `memory_type`, `text` and
+    `tags` tell what.  Without one, `success` is false, which is no failure.  See [triggers] of the
+    settings.
     """
     from memctl.sessions.conversations import Message
 
@@ -170,7 +172,7 @@ def say(
         turn = base.sessions.say(session, message)[0]
         kept = base.sessions.captured(turn)
         _compress_if_due(context, base, session)
-    result = {**to_plain(turn), **kept}
+    result = {**to_plain(turn), "stored": True, **kept}
     emit_one(result, output, lambda: _show_said(context, turn, kept))
 
 
@@ -236,7 +238,7 @@ def _record(
         sys.stdout.flush()
         return False
     result: dict[str, Any] = {"session_id": turn.session_id, "turn": turn.turn, "at": turn.at}
-    print_line({"line": number, **result, **base.sessions.captured(turn)})
+    print_line({"line": number, **result, "stored": True, **base.sessions.captured(turn)})
     sys.stdout.flush()
     _compress_if_due(context, base, session)
     return True
