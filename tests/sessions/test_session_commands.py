@@ -203,6 +203,27 @@ def test_imported_messages_have_their_times_and_no_results_of_tools(
     assert done["sessions"] == ["many-1", "many-2"]
 
 
+def test_a_file_of_an_imported_conversation_goes_on_with_it_when_it_is_ingested(
+    memctl: Run, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
+    lines = [
+        {"role": "user", "content": "Where is the chart?", "ts": "2026-07-21T12:00:00Z"},
+        {"role": "assistant", "content": "On deck.", "ts": "2026-07-21T12:00:09Z"},
+        {"role": "user", "content": "And the compass?", "ts": "2026-07-21T12:01:00Z"},
+    ]
+    log.write_text("".join(f"{json.dumps(line)}\n" for line in lines[:2]))
+    memctl("session", "import", str(log), "--id", "boat")
+    done = json.loads(memctl("ingest", str(log), "-o", "json").out)
+    assert (done["ingested"], done["skipped"]) == (0, 2)
+    log.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    done = json.loads(memctl("ingest", str(log), "-o", "json").out)
+    assert (done["ingested"], done["skipped"]) == (1, 2)
+    (shown,) = memctl("session", "show", "boat").rows
+    assert [turn["content"] for turn in shown["turns"]] == [line["content"] for line in lines]
+    assert len(memctl("memory", "list", "--type", "turn").rows) == 3
+
+
 def test_imported_messages_keep_the_numbers_that_they_have(memctl: Run, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     said = [(2, "hello"), (3, "ahoy"), (7, "hello")]
