@@ -224,6 +224,19 @@ def test_a_file_of_an_imported_conversation_goes_on_with_it_when_it_is_ingested(
     assert len(memctl("memory", "list", "--type", "turn").rows) == 3
 
 
+def test_a_document_of_an_imported_file_is_named_with_what_deletes_it(
+    memctl: Run, tmp_path: Path
+) -> None:
+    chat = tmp_path / "chat.txt"
+    chat.write_text("user: Where is the chart?\nassistant: On deck.\n")
+    memctl("ingest", str(chat))
+    (document,) = memctl("document", "list").rows
+    done = memctl("session", "import", str(chat))
+    assert f"hint: a document holds the same: memctl document delete {document['id']}" in done.err
+    memctl("document", "delete", document["id"], "--yes")
+    assert "hint:" not in memctl("session", "import", str(chat)).err
+
+
 def test_imported_messages_keep_the_numbers_that_they_have(memctl: Run, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     said = [(2, "hello"), (3, "ahoy"), (7, "hello")]

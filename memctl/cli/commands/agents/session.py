@@ -46,6 +46,8 @@ from memctl.formatting import format_count
 from memctl.literals import MessageType, SessionStatus
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from memctl.knowledge_base import KnowledgeBase
     from memctl.sessions.compression import Compression
     from memctl.store.ledger.session_repositories import Session, Turn
@@ -586,6 +588,9 @@ def import_(
                 progress=listener,
             )
         show_report(context, base.name, report, output)
+        twice = [] if dry_run else _documents_of(base, paths)
+    for id_ in twice:
+        context.suggest(f"a document holds the same: memctl document delete {id_} -k {base.name}")
     if report.sessions:
         names = [one_line(name) for name in report.sessions[:_MAX_NAMED]]
         more = len(report.sessions) - len(names)
@@ -680,6 +685,20 @@ def _choose_sessions(
 def _compress_if_due(context: CommandContext, base: KnowledgeBase, session: Session) -> None:
     for made in base.sessions.compress_now_or_later(session):
         context.say(f"note: summarised {format_count(made.messages, 'message')} of it")
+
+
+def _documents_of(base: KnowledgeBase, files: Iterable[Path]) -> list[str]:
+    """Return the documents that were made of files, conversations apart."""
+    from memctl.literals import SESSION_READER
+    from memctl.records import Filters
+
+    names = [str(path.absolute()) for path in files]
+    return [
+        row["id"]
+        for name in names
+        for row in base.documents.list(Filters(source=name)).to_pylist()
+        if row["source"] == name and row["reader"] != SESSION_READER
+    ]
 
 
 def _show_said(context: CommandContext, turn: Turn, kept: Mapping[str, Any]) -> None:
