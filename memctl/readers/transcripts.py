@@ -63,6 +63,8 @@ _SPEAKER_LINE = re.compile(
     r"(?:\*\*_?)?:?\s*$",
     re.MULTILINE,
 )
+_EXPORTED = re.compile(r"^_Exported on (\d{1,2})/(\d{1,2})/(\d{4}) at ", re.MULTILINE)
+"""As Cursor writes it, the month first."""
 _RULE = re.compile(r"\s*-{3,}\s*")
 Json = Mapping[str, Any]
 
@@ -198,19 +200,21 @@ def _aider_messages(text: str) -> Iterator[Json]:
         if is_end:
             started = chat[1] if chat else started
         elif is_code or not line.startswith("> "):
-            run.append(line.removeprefix("#### ").rstrip())
+            run.append((line if is_code else line.removeprefix("#### ")).rstrip())
             role = says if line.strip() else role
 
 
 def _markdown_messages(text: str) -> Iterator[Json]:
     """Yield what stands under lines that name who speaks."""
     names = list(_SPEAKER_LINE.finditer(text))
+    exported = _EXPORTED.search(text)
+    day = "{2}-{0:0>2}-{1:0>2}".format(*exported.groups()) if exported else ""
     for name, following in zip(names, [*names[1:], None], strict=True):
         lines = text[name.end() : following.start() if following else None].strip().split("\n")
         while lines and (_RULE.fullmatch(lines[-1]) or not lines[-1].strip()):
             lines.pop()
         role = "user" if name["role"] in ("User", "Human") else "assistant"
-        yield {"role": role, "content": "\n".join(lines).strip()}
+        yield {"role": role, "content": "\n".join(lines).strip(), "timestamp": day}
 
 
 def _number_messages(messages: list[Any], place: str = "") -> Iterator[tuple[str, Json]]:

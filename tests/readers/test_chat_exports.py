@@ -265,6 +265,19 @@ def test_transcripts_of_agents_are_turns_without_tools(
     assert " ".join(found.title.split()).removesuffix("?") == "Which pump"
 
 
+def test_transcripts_in_markdown_have_the_days_that_they_name(tmp_path: Path) -> None:
+    code = "#### Show it\n\n```\n#### no turn\n```\n"
+    for name, content, expected in (
+        ("history.md", f"{AIDER}\n{code}", ["2026-05-20"] * 4),
+        ("cursor.md", CURSOR, ["2026-05-20"] * 2),
+    ):
+        (tmp_path / name).write_text(content)
+        (found,) = read(tmp_path / name)
+        days = [each.said_at and f"{each.said_at:%Y-%m-%d}" for each in found.segments]
+        assert days == expected
+        assert name != "history.md" or "```\n#### no turn\n```" in found.text
+
+
 def test_headings_of_a_manual_are_no_transcript(tmp_path: Path) -> None:
     path = tmp_path / "roles.md"
     path.write_text("# Roles\n\n## Admin\n\nMay do all.\n\n## User\n\nMay read.\n")
