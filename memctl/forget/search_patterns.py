@@ -1,8 +1,8 @@
 """What is looked for in texts, tables and bytes: a text as it stands, or a name as people write it.
 
 A name is found in any case, with spaces, a hyphen, an underscore or a full stop between its words,
-as in the address ``ann.lee@example.org``, and only where words begin and end.  Of both, bytes may
-be UTF-8, UTF-16 or escaped as in JSON.
+as in the address ``ann.lee@example.org``, or with its last word first: ``Lee, Ann``, ``LEE Ann``;
+and only where words begin and end.  Of both, bytes may be UTF-8, UTF-16 or escaped as in JSON.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import itertools
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 MIN_PATTERN_BYTES = 5
 """What is shorter is not looked for byte by byte: vectors and packed tables have it by chance."""
@@ -23,6 +24,13 @@ _GAP_IN_BYTES = rb"(?:\.?(?:\s|%20|\xc2\xa0)+|[._+-])"
 _GAPS_IN_WIDE = {
     "utf-16-le": rb"(?:(?:\.\x00)?(?:\s\x00)+|[._+-]\x00)",
     "utf-16-be": rb"(?:(?:\x00\.)?(?:\x00\s)+|\x00[._+-])",
+}
+_COMMA = r"(?:\s|%20)*,(?:\s|%20)*"
+_COMMA_IN_TABLES = r"(?:[\s\pZ]|%20)*,(?:[\s\pZ]|%20)*"
+_COMMA_IN_BYTES = rb"(?:\s|%20|\xc2\xa0)*,(?:\s|%20|\xc2\xa0)*"
+_COMMAS_IN_WIDE = {
+    "utf-16-le": rb"(?:\s\x00)*,\x00(?:\s\x00)*",
+    "utf-16-be": rb"(?:\x00\s)*\x00,(?:\x00\s)*",
 }
 _LONGEST_GAP = 64
 _ESCAPED = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
@@ -50,7 +58,7 @@ class SearchPattern:
             [form.lower() for form in dict.fromkeys(_encode(_cases([word])))]
             for word in self._words
         ]
-        self._written = list(dict.fromkeys(_encode(_as_written(text)))) if is_name else []
+        self._written = list(dict.fromkeys(_encode(self._as_written()))) if is_name else []
 
     @property
     def is_too_short(self) -> bool:
@@ -73,8 +81,8 @@ class SearchPattern:
         """What finds it in a column, as the engine's regular expressions are written."""
         if not self.is_name:
             return f"(?i){'|'.join(map(re.escape, self._forms))}"
-        words = _GAP_IN_TABLES.join(map(_any_of, map(_spellings, self._words)))
-        return rf"(?i)(?:^|[^\pL\pN]){words}(?:$|[^\pL\pN])"
+        name = self._in_any_order(_GAP_IN_TABLES, _COMMA_IN_TABLES)
+        return rf"(?i)(?:^|[^\pL\pN]){name}(?:$|[^\pL\pN])"
 
     def is_in(self, text: str) -> bool:
         """Return whether a text has it; one that is JSON may have it escaped."""
@@ -106,20 +114,60 @@ class SearchPattern:
     # --- inside ---
 
     def _pattern(self) -> re.Pattern[str]:
-        words = _GAP.join(map(_any_of, map(_spellings, self._words)))
         ends = (r"(?<![^\W_])", r"(?![^\W_])") if self.is_name else ("", "")
-        return re.compile(f"{ends[0]}{words}{ends[1]}", re.IGNORECASE)
+        name = self._in_any_order(_GAP, _COMMA)
+        return re.compile(f"{ends[0]}{name}{ends[1]}", re.IGNORECASE)
+
+    def _in_any_order(self, gap: str, comma: str) -> str:
+        """Return the expression for the words as they are, and for the last before the others."""
+        words = [_any_of(_spellings(word)) for word in self._words]
+        if not self._is_reversible:
+            return gap.join(words)
+        *first, last = words
+        capitals = f"(?-i:{_any_of(_forms(self._words[-1].upper()))})"
+        given = f"(?-i:{gap.join(_any_of(_forms(word)) for word in self._words[:-1])})"
+        orders = (gap.join(words), f"{last}{comma}{gap.join(first)}", f"{capitals}{gap}{given}")
+        return f"(?:{'|'.join(orders)})"
+
+    @property
+    def _is_reversible(self) -> bool:
+        """Whether its last word may stand first."""
+        return self.is_name and len(self._words) > 1
+
+    def _as_written(self) -> Iterator[str]:
+        """Yield the name as tables have it, as it is and with its last word first."""
+        yield from _as_written(self._text)
+        if self._is_reversible:
+            *first, last = self._words
+            yield from _as_written(f"{last}, {' '.join(first)}")
+            yield from _forms(f"{last.upper()} {' '.join(first)}")
 
     def _raw_pattern(self) -> re.Pattern[bytes]:
-        joined = _GAP_IN_BYTES.join(_any_bytes(_as_utf8(_cases([word]))) for word in self._words)
-        narrow = rb"(?<![A-Za-z0-9])" + joined + rb"(?![A-Za-z0-9])"
+        narrow = self._bytes_in_any_order(_as_utf8, _GAP_IN_BYTES, _COMMA_IN_BYTES)
         wide = (
-            gap.join(
-                _any_bytes(_as_wide_characters(_cases([word]), (kind,))) for word in self._words
+            self._bytes_in_any_order(
+                partial(_as_wide_characters, kinds=(kind,)), gap, _COMMAS_IN_WIDE[kind]
             )
             for kind, gap in _GAPS_IN_WIDE.items()
         )
+        narrow = rb"(?<![A-Za-z0-9])" + narrow + rb"(?![A-Za-z0-9])"
         return re.compile(b"|".join((narrow, *wide)), re.IGNORECASE)
+
+    def _bytes_in_any_order(
+        self, encode: Callable[[Iterator[str]], list[bytes]], gap: bytes, comma: bytes
+    ) -> bytes:
+        words = [_any_bytes(encode(_cases([word]))) for word in self._words]
+        if not self._is_reversible:
+            return gap.join(words)
+        *first, last = words
+        capitals = _any_bytes(encode(_forms(self._words[-1].upper())))
+        given = gap.join(_any_bytes(encode(_forms(word))) for word in self._words[:-1])
+        orders = (
+            gap.join(words),
+            last + comma + gap.join(first),
+            b"(?-i:" + capitals + b")" + gap + b"(?-i:" + given + b")",
+        )
+        return b"(?:" + b"|".join(orders) + b")"
 
 
 def _any_of(forms: Iterator[str]) -> str:

@@ -137,6 +137,14 @@ class Home:
         """
         self._folders.check()
 
+    def check_creatable(self) -> None:
+        """Refuse a folder that is not there and cannot be made.
+
+        Raises:
+            DiskRefused: It cannot be made.
+        """
+        self._folders.check_creatable()
+
     def names(self) -> list[str]:
         """Return the names of all knowledge bases, sorted.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
@@ -170,6 +171,24 @@ class KnowledgeBaseFolders:
             raise DiskRefused(
                 f"cannot list {display_path(self._folder)}: {os_error_reason(error)}",
                 os_error_hint(error),
+            ) from error
+
+    def check_creatable(self) -> None:
+        """Refuse a home that is not there and cannot be made; try it beside where it would be.
+
+        Raises:
+            DiskRefused: It cannot be made.
+        """
+        home = self._folder.parent
+        if _may_be(home):
+            return
+        above = next(folder for folder in home.parents if _may_be(folder))
+        try:
+            Path(tempfile.mkdtemp(prefix=".memctl-", dir=above)).rmdir()
+        except OSError as error:
+            raise DiskRefused(
+                f"the home {display_path(home)} cannot be made: {os_error_reason(error)}",
+                "set MEMCTL_HOME to a folder that can be written to",
             ) from error
 
     def names(self) -> list[str]:

@@ -14,7 +14,7 @@ from memctl.ingest.batches import PIPELINE_VERSION, PreparedDocument, WantedSour
 from memctl.ingest.chunking import ChunkSizes, Passage, chunk
 from memctl.language.inline_tags import find_hashtags, without_wikilinks
 from memctl.language.term_analysis import embedding_text, passage_terms
-from memctl.literals import ARCHIVED, EXCHANGE, QUOTED, DocType
+from memctl.literals import ARCHIVED, EXCHANGE, QUOTED, SESSION_READER, DocType
 from memctl.records import (
     AskedTurn,
     Distilled,
@@ -28,7 +28,9 @@ from memctl.records import (
 from memctl.rows.row_lifecycle import WITHOUT_MEMORIES
 from memctl.schema.document_types import doc_type_of, memory_kind, source_type
 from memctl.understanding.entity_extraction import is_named
+from memctl.understanding.sentence_reading import bare_turn
 from memctl.understanding.text_outline import speaker_of, spoken_text, with_speaker
+from memctl.understanding.triggers import plain_words
 
 MOST_GIST_SOURCES = 8
 """A gist names at most this many passages as its evidence."""
@@ -49,6 +51,9 @@ _EXCHANGE_IMPORTANCE = 0.3
 """An exchange matters no more than this: what is important in it is a memory of its own."""
 _LONGEST_SIDE = 2_000
 """Characters of a message, or of a reply, in an exchange."""
+
+_SHORTEST_STATEMENT = 20
+"""Characters of a statement that is looked for in other turns."""
 
 QUOTED_HEADING = "Quoted message"
 _FEWEST_WORDS = 4
@@ -388,6 +393,8 @@ def _gist_sources(gist: str, evidence: Sequence[Memory]) -> tuple[str, ...]:
 def _distilled_memories(
     parts: DocumentInputs, document: Document, evidence: Sequence[Memory]
 ) -> Iterator[Memory]:
+    is_session = document.reader == SESSION_READER
+    turns = [(each.id, plain_words(each.text)) for each in evidence] if is_session else []
     for statement in parts.understood.distilled:
         stands_in = _stands_in(statement, evidence)
         if not stands_in:
@@ -417,7 +424,11 @@ def _distilled_memories(
             speaker=first.speaker,
             session_id=document.session_id,
             turn=first.turn,
-            source_ids=(*statement.evidence, *(memory.id for memory in stands_in)),
+            source_ids=_distinct(
+                statement.evidence,
+                _also_said_in(said, turns),
+                (memory.id for memory in stands_in),
+            ),
             entities=_entities_in(document.entities, said),
             topics=document.topics,
             keywords=_named_in(document.keywords, said.casefold()),
@@ -431,6 +442,13 @@ def _distilled_memories(
             kind=memory_kind(statement.type),
             metadata={"reason": statement.reason, **_statement_parts(statement)},
         )
+
+
+def _also_said_in(statement: str, turns: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield those turns of a conversation that say the same: a statement is kept once."""
+    words = plain_words(bare_turn(statement))
+    if len(words) >= _SHORTEST_STATEMENT:
+        yield from (id_ for id_, said in turns if words in said)
 
 
 def _statement_parts(statement: Distilled) -> dict[str, str]:

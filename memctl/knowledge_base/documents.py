@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.errors import UsageError
-from memctl.identity import DEFAULT_SESSION, documents_of
+from memctl.identity import DEFAULT_SESSION, DEFAULT_USER, conversations_of, documents_of
 from memctl.knowledge_base.resources import Part, audit_as
 from memctl.literals import DocType, DocumentSort
 from memctl.plain_values import require_shallow
@@ -174,7 +174,7 @@ class Documents(Part):
         versions = self._known_versions(run)
         turns = TurnLines(kb.conversations)
         with run.open(kb.layout.folder) as (sources, total):
-            given = WritableLines(iter(sources), kb.program_config)
+            given = WritableLines(self._with_conversations(sources), kb.program_config)
             kb.begin_change()
             report: IngestReport | None = None
             while report is None or given.next is not None:
@@ -196,6 +196,21 @@ class Documents(Part):
             ingestor.index_rest()
         gone = ingestor.end_gone(versions, run.folders) if versions and run.folders else ()
         return replace(report, outcomes=(*report.outcomes, *gone), gone=len(gone))
+
+    def _with_conversations(self, sources: Iterable[SourceOrFailure]) -> Iterator[SourceOrFailure]:
+        """Yield sources; a file that the user imported conversations from goes on with those."""
+        from memctl.ingest.discovery.sources import Source
+        from memctl.sessions.imports import Imported
+
+        kb, config = self._kb, self._kb.program_config
+        place = conversations_of(config.namespaces, config.user or DEFAULT_USER)
+        files = kb.store.ledger.turns.imported_files(place)
+        for source in sources:
+            if isinstance(source, Source) and source.path and source.source in files:
+                imported = Imported(kb.services.readers, place, files[source.source])
+                yield from imported.sources([source.path])
+            else:
+                yield source
 
     def _make_private_for(self, lines: WritableLines, namespace: str) -> None:
         """Make a namespace private before lines are added to it; where it can't be, they fail."""
@@ -222,7 +237,7 @@ class Documents(Part):
         versions = self._known_versions(run)
         turns = TurnLines(kb.conversations, dry_run=True)
         with run.open(kb.layout.folder) as (sources, total):
-            given = WritableLines(iter(sources), kb.program_config)
+            given = WritableLines(self._with_conversations(sources), kb.program_config)
             return preview(
                 kb.store,
                 turns.divert(given.all()),

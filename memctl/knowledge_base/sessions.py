@@ -249,7 +249,9 @@ class Sessions(Part):
         is_growing: bool = False,
         progress: ProgressListener | None = None,
     ) -> IngestReport:
-        """Take in files of conversations: exports of chat programs, message lists, written chats.
+        """Take in files of conversations.
+
+        These are exports of chat programs, transcripts of agents, message lists, written chats.
 
         Messages that are there already are left alone, so that a file may come again with more.
 

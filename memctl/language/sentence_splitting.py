@@ -207,6 +207,8 @@ _ENDED = lazy_regex(r"[.!?…。！？｡][\"'”’»)\]」』）*_]*$")
 _ENDS_INSIDE = lazy_regex(r"\w{2}[.!?…][\"'”’»)]* \S")
 _MARGIN = lazy_regex(r"\s*(?:[-*+•‣◦–—]\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)*")
 _IDEOGRAPH = lazy_regex(r"[\u3040-\u30ff\u3400-\u9fff]")
+_UNIT = lazy_regex(r"\d\s?[A-Z]$")
+"""As in ``1.8 A``, which is no article."""
 _UNFINISHED = words_of_all("unfinished_words")
 _LINKING = words_of_all("linking_words")
 
@@ -255,7 +257,7 @@ def _reads_on(lines: Sequence[str]) -> bool:
         return True
     return any(
         line.endswith(",")
-        or line.split()[-1].lower() in words_of_all("stop_words")
+        or (line.split()[-1].lower() in words_of_all("stop_words") and not _UNIT.search(line))
         or _first_word(following) in _LINKING
         for line, following in pairwise(lines)
     )

@@ -17,10 +17,11 @@ from msgspec.structs import replace
 from memctl.errors import KnowledgeBaseNotFound, NotFoundError, UsageError
 from memctl.identity import DEFAULT_USER, conversations_of
 from memctl.prompts import fenced
-from memctl.sessions.transcripts import (
+from memctl.readers.transcripts import (
     MEMORY_TAG,
     TranscriptTurn,
     read_transcript,
+    title_of_turns,
     without_injected_text,
 )
 
@@ -303,8 +304,7 @@ def _session(
     try:
         return base.sessions.get(session_id, namespace=place)
     except NotFoundError:
-        first = next((turn.content for turn in turns if turn.sender == "user"), "")
-        title = " ".join(first.split())[:80]
+        title = title_of_turns(turns)
         return base.sessions.start(session_id, user=user, agent=context.identity.agent, title=title)
 
 

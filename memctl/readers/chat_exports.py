@@ -1,7 +1,8 @@
 """Exports of chat programs: conversations as turns, each with who said it and when.
 
 ChatGPT and Claude give many conversations in one ``conversations.json``, Telegram one or many in
-``result.json``, Slack one channel a folder with a file for each day.
+``result.json``, Slack one channel a folder with a file for each day.  Transcripts of agents are
+read here as documents.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from memctl.readers.document_properties import parse_timestamp
 from memctl.readers.file_names import clean_title, display_name
 from memctl.readers.pieces import Piece, assemble, named_document
 from memctl.readers.text_files.decoding import read_whole
+from memctl.readers.transcripts import read_transcript, title_of_turns
 from memctl.readers.units import UnitKeys, broken
 from memctl.records import SourceText, Unit
 
@@ -90,6 +92,21 @@ def read_slack(path: Path, name: str) -> Iterator[SourceText]:
         hint = "export it from Slack again"
         raise UnreadableSource(f"{display_name(name)} is no Slack export: {error}", hint) from error
     return _texts(found, name)
+
+
+def read_agent(path: Path, name: str) -> Iterator[SourceText]:
+    """Read the transcript of an agent: what its user and it said, without tools.
+
+    Raises:
+        UnreadableSource: Nobody says anything in it.
+    """
+    turns = read_transcript(path)
+    if not turns:
+        raise UnreadableSource(
+            f"nobody says anything in {display_name(name)}", "it has tool calls or settings alone"
+        )
+    said = [_Turn(turn.sender, turn.content, turn.at) for turn in turns]
+    return _texts(_Conversation(name, title_of_turns(turns), said), name)
 
 
 def _texts(conversation: _Conversation, name: str) -> Iterator[SourceText]:

@@ -14,7 +14,13 @@ from pathlib import Path
 from memctl.errors import EmptySource, EncryptedSource, UnreadableSource
 from memctl.files import open_regular
 from memctl.readers.data_files.separated_values import guess_dialect
-from memctl.readers.file_kinds import FILE_KINDS, MediaType, kind_by_extension, supported_hint
+from memctl.readers.file_kinds import (
+    FILE_KINDS,
+    TRANSCRIPT,
+    MediaType,
+    kind_by_extension,
+    supported_hint,
+)
 from memctl.readers.file_names import display_name
 from memctl.readers.text_files.chat_logs import chat_style
 from memctl.readers.text_files.decoding import (
@@ -24,6 +30,7 @@ from memctl.readers.text_files.decoding import (
     has_many_foreign,
     normalise_line_ends,
 )
+from memctl.readers.transcripts import is_transcript
 
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1b")) + b"\x7f"
 _TEXT_CONTROLS = 0.02
@@ -219,6 +226,11 @@ _OPEN = ("text/plain", "text/x-log", "")
 """Types that say nothing of the format within: what is found inside goes first."""
 
 
+_MAY_BE_TRANSCRIPTS = frozenset(
+    ("application/json", "application/x-ndjson", "text/markdown", "text/plain", "")
+)
+
+
 def detect_text_type(sample: str, name: str, complete: bool) -> MediaType:
     """The media type of text that begins with ``sample`` (all of it if ``complete``)."""
     extension = kind_by_extension(name)
@@ -236,6 +248,8 @@ def detect_text_type(sample: str, name: str, complete: bool) -> MediaType:
     found = next((media_type for check in checks if (media_type := check())), claimed)
     if found == "application/json":
         found = _chat_export(text) or found
+    if found in _MAY_BE_TRANSCRIPTS and is_transcript(sample):
+        found = TRANSCRIPT
     return found if found in FILE_KINDS and FILE_KINDS[found].family == "text" else "text/plain"
 
 

@@ -51,9 +51,15 @@ _DATED = re.compile(
 _CONTINUATION = re.compile(r"\d(?::| [-–—]) (?=\w)")
 """After the day of an entry: ``Update 3 May 2026: the pump leaks``."""
 _OF_PLACE = re.compile(
-    r"^[^\W\d_][^\W\d_]+(?:[ -][^\W\d_]+){0,3}, (?:(?:den|the|le|il|lì|the|op|dne) )?(?=\d)"
+    r"^(?:[^\W\d_]+\.?(?:[ -][^\W\d_]+\.?){0,3}, ){1,3}(?:(?:den|the|le|il|lì|op|dne) )?(?=\d)"
 )
-"""In a letter's head, before its day: ``Lübeck, den 14. März 2025``."""
+"""In a letter's head, before its day: ``Lübeck, den 14. März 2025``, ``Dr. Ann Lee, York, ...``."""
+_OF_ANOTHER_DAY = re.compile(
+    r"\b(?:valid|until|due|born|expir\w+|deadline|ends?|starts?|begins?|from|gültig|bis|fällig|"
+    r"geboren|geb|valable|échéance|née?|válido|vence|nacid[oa]|valido|scadenza|nat[oa])\b",
+    re.IGNORECASE,
+)
+"""On the line of a day, or on the one above it: that day isn't the one of the writing."""
 _BEGINNING = 1000
 """Characters in which a document says of which day it is."""
 LINES_OF_HEAD = 5
@@ -97,7 +103,7 @@ def stated_day(text: str) -> datetime | None:
     """Return the day that the beginning of a document says it is of.
 
     By a line such as ``Date: 3 May 2026``, by ``Dated 3 May 2026``, or by a line of nothing but a
-    day, as a letter has it in its head.
+    day, or a name or place and a day, as a letter has it in its head.
     """
     found = [
         day
@@ -108,23 +114,37 @@ def stated_day(text: str) -> datetime | None:
     found += [day for line in dated if (day := leading_day(line["day"]))]
     if found:
         return found[0] if len(set(found)) <= _MAX_DAYS else None
-    lines = [_OF_PLACE.sub("", line) for line in text[:_BEGINNING].splitlines()]
+    whole = text[:_BEGINNING].strip().splitlines()
+    lines = [_OF_PLACE.sub("", line) for line in whole]
     days = [(number, day) for number, line in enumerate(lines) if (day := lone_day(line))]
     if len(days) != 1 or days[0][0] >= LINES_OF_HEAD:  # a diary has more of them
         return None
     number, day = days[0]
-    return None if "".join(lines[number + 1 : number + 2]).strip() else day
+    if _OF_ANOTHER_DAY.search(" ".join(whole[max(number - 1, 0) : number + 1])):
+        return None
+    has_place = lines[number] != whole[number]
+    stands_alone = has_place or not "".join(lines[number + 1 : number + 2]).strip()
+    return day if stands_alone else None
+
+
+def signed_day(text: str) -> datetime | None:
+    """Return the day that stands with a place or a name at the end of a text, as in letters."""
+    lines = [line for line in text[-_BEGINNING:].splitlines() if line.strip()]
+    for line in reversed(lines[-LINES_OF_HEAD:]):
+        day = lone_day(_OF_PLACE.sub("", line)) if _OF_PLACE.match(line) else None
+        if day:
+            return None if _OF_ANOTHER_DAY.search(line) else day
+    return None
 
 
 def with_stated_day(head: SourceText, pieces: Iterable[Piece]) -> SourceText:
     """The facts of a document, with the day that the beginning of its text states, if any."""
-    text = ""
+    text = end = ""
     for piece in pieces:
         if piece.kind in ("prose", "heading"):  # the day in the row of a table is of that row
-            text += piece.text[:_BEGINNING]
-        if len(text) >= _BEGINNING:
-            break
-    day = stated_day(text)
+            text += piece.text[:_BEGINNING] if len(text) < _BEGINNING else ""
+            end = f"{end}{piece.text}"[-_BEGINNING:]
+    day = stated_day(text) or signed_day(end)
     return replace(head, created_at=day) if day else head
 
 

@@ -73,6 +73,7 @@ PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentatio
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 EPUB = "application/epub+zip"
 ODT = "application/vnd.oasis.opendocument.text"
+TRANSCRIPT = "application/x-agent-transcript"
 SQLITE, DATABASE_START = "application/vnd.sqlite3", b"SQLite format 3\0"
 ODS = "application/vnd.oasis.opendocument.spreadsheet"
 
@@ -146,6 +147,8 @@ _TABLE: tuple[FileKind, ...] = (
              "", "exports of ChatGPT, Claude and Telegram", units="conversations"),
     _text("application/x-slack-export", "chat_exports:read_slack", "slack/1",
              "", "days of Slack channels"),
+    _text(TRANSCRIPT, "chat_exports:read_agent", "transcript/1",
+             "", "transcripts of agents"),
     _text("text/calendar", "calendars:read", "calendar/3",
              ".ics .ical .ifb .icalendar", "calendars", units="events"),
     _text("text/vcard", "contacts:read", "contacts/1",

@@ -24,6 +24,7 @@ _TYPES: dict[str, DocType] = {
     "message/rfc822": "email",
     "application/mbox": "email",
     "application/x-chat-export": "conversation",
+    "application/x-agent-transcript": "conversation",
     "application/x-slack-export": "conversation",
     "application/epub+zip": "office",
     "application/rtf": "office",

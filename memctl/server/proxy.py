@@ -27,9 +27,9 @@ from starlette.routing import BaseRoute, Route
 
 from memctl.errors import MemctlError, UsageError
 from memctl.operations.agent_hooks import capture_turns, memory_for_prompt
+from memctl.readers.transcripts import TranscriptTurn, without_injected_text
 from memctl.server.http_access import TOKEN_HEADER
 from memctl.server.http_calls import calls_of, run
-from memctl.sessions.transcripts import TranscriptTurn, without_injected_text
 
 if TYPE_CHECKING:
     from memctl.operations.operation_context import OperationContext

@@ -1,7 +1,8 @@
 """Files of conversations become sources, one for each message, as JSON lines give them.
 
-Exports of chat programs and chats written down as text are read by the readers; lists of messages
-as model APIs take them (``role``, ``content``) are read here.  Knows nothing of the ledger.
+Exports of chat programs, transcripts of agents and chats written down as text are read by the
+readers; lists of messages as model APIs take them (``role``, ``content``) are read here.  Knows
+nothing of the ledger.
 """
 
 from __future__ import annotations
@@ -23,14 +24,20 @@ from memctl.ingest.discovery.ingest_inputs import from_jsonl, parse_instant
 from memctl.ingest.discovery.sources import Labels, Source, SourceOrFailure, absolute, printable
 from memctl.literals import MessageType
 from memctl.paths import display_path, os_error_hint, os_error_reason
-from memctl.readers import Readers
+from memctl.readers import Readers, detect_media_type
+from memctl.readers.file_kinds import TRANSCRIPT
+from memctl.readers.transcripts import read_transcript, title_of_turns
 from memctl.records import FileOutcome, SourceText
 from memctl.sessions.conversations import SENDERS, Message
 
 _LINES = frozenset((".jsonl", ".ndjson", ".jsonlines"))
 _SENDER_KEYS = ("sender", "role", "speaker", "by")
+_TOOLS = ("tool", "function")
+"""Roles of what a tool returned to a model, which nobody said."""
 _CONTENT_KEYS = ("content", "text", "message")
-_TIME_KEYS = ("at", "created_at", "timestamp", "date", "time")
+_TIME_KEYS = (
+    "at", "created_at", "timestamp", "date", "time", "ts", "said_at", "datetime", "sent_at",
+)  # fmt: skip
 _HINT = 'a message is {"sender": "user", "content": "..."}'
 _AFTER_NAME = re.compile(r"(?:\*\*|__)?(?:\s*\[[^\]\n]{4,30}\])?[>:]?(?:\*\*|__)?:?[^\S\n]*")
 _OPENING = 120
@@ -71,6 +78,9 @@ class Imported(Struct, frozen=True):
     # --- inside ---
 
     def _of_file(self, path: Path, name: str) -> Iterator[SourceOrFailure]:
+        if _is_transcript(path):
+            yield from self._of_transcript(path, name)
+            return
         if path.suffix.lower() in _LINES:
             yield from self._of_lines(path, name)
             return
@@ -115,8 +125,24 @@ class Imported(Struct, frozen=True):
             except ValueError as error:
                 yield _bad(name, number, str(error))
                 continue
-            if content.strip():
+            is_said = fields.get("role") not in _TOOLS
+            if content.strip() and is_said:
                 yield self._message(name, session, title, sender, content, at, number, turn)
+
+    def _of_transcript(self, path: Path, name: str) -> Iterator[SourceOrFailure]:
+        """Read what a coding agent keeps; turns have the ids that its hook gives them."""
+        turns = read_transcript(path)
+        if not turns:
+            raise UnreadableSource(f"nobody says anything in {display_path(name)}")
+        title = title_of_turns(turns)
+        for number, turn in enumerate(turns, start=1):
+            yield replace(
+                self._message(
+                    name, turn.session_id or path.stem, title, turn.sender, turn.content, turn.at,
+                    number,
+                ),
+                external_id=turn.id,
+            )  # fmt: skip
 
     def _of_texts(self, path: Path, name: str) -> Iterator[SourceOrFailure]:
         """Read what a reader makes turns of."""
@@ -166,18 +192,36 @@ class Imported(Struct, frozen=True):
         )
 
 
+def _is_transcript(path: Path) -> bool:
+    """Return whether a file is the transcript of an agent rather than a list of messages."""
+    if is_chat_log(path) or (path.suffix.lower() == ".json" and _message_lists(path)):
+        return False
+    fields = _first_value(path) if path.suffix.lower() in _LINES else None
+    if isinstance(fields, dict) and _are_messages(fields.get("messages")):
+        return False
+    try:
+        return detect_media_type(path) == TRANSCRIPT
+    except MemctlError:
+        return False  # what reads it says why
+
+
 def is_chat_log(path: Path) -> bool:
     """Return whether a file has messages as JSON lines, and grows as a conversation does."""
     if path.suffix.lower() not in _LINES:
         return False
-    try:
-        with path.open("rb") as file:
-            line = next((each for each in iter(file.readline, b"") if each.strip()), b"")
-        fields = json.loads(line)
-    except (OSError, ValueError, RecursionError):
-        return False
+    fields = _first_value(path)
     is_turn = isinstance(fields, dict) and "text" in fields and bool(fields.get("session_id"))
     return is_turn or is_message(fields)
+
+
+def _first_value(path: Path) -> Any:
+    """Return what the first line of a file says that has anything; None where that is no JSON."""
+    try:
+        with path.open("rb") as file:
+            lines = iter(file.readline, b"")
+            return json.loads(next((line for line in lines if line.strip()), b""))
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def is_message(fields: Any) -> bool:
@@ -185,7 +229,7 @@ def is_message(fields: Any) -> bool:
     return (
         isinstance(fields, dict)
         and any(isinstance(fields.get(key), str) for key in _SENDER_KEYS[:2])
-        and any(key in fields for key in _CONTENT_KEYS)
+        and any(key in fields and not isinstance(fields[key], dict) for key in _CONTENT_KEYS)
     )
 
 

@@ -54,6 +54,15 @@ def test_an_unknown_id_or_name_is_exit_code_1(memctl: Run) -> None:
     assert memctl("kb", "show", "none").code == 10
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a /proc")
+@pytest.mark.parametrize("words", [["watch", "--once"], ["kb", "list"], ["doctor"]])
+def test_a_home_that_cannot_be_made_is_said(memctl: Run, words: list[str]) -> None:
+    result = memctl("--home", "/proc/none", *words)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("error: the home /proc/none cannot be made: ")
+    assert "hint: set MEMCTL_HOME" in result.err
+
+
 def test_an_unknown_command_or_option_points_at_the_help(memctl: Run) -> None:
     result = memctl("qery", "x")
     assert result.code == 2

@@ -26,6 +26,7 @@ from waiting import PATIENCE
 from memctl.cli.main import run
 from memctl.config import load_config
 from memctl.errors import CoverageLost
+from memctl.forget.search_patterns import SearchPattern
 from memctl.home import Home
 from memctl.instants import utc_now
 from memctl.kb_settings import reason_path
@@ -423,8 +424,20 @@ def test_an_address_that_is_the_name_goes_with_it(memctl: Run, home: Path) -> No
     assert memctl("doctor").code == 0
 
 
+@pytest.mark.parametrize("form", ["Quixote, Zelda", "QUIXOTE Zelda", "quixote,\nzelda"])
+def test_a_name_with_the_last_word_first_goes_with_it(memctl: Run, home: Path, form: str) -> None:
+    memctl("ingest", "--text", f'From: "{form}" <office@example.org>. The crane is green.')
+    memctl("ingest", "--text", "Zelda Quixote likes tea.")
+    report = forget(memctl, "--entity", "Zelda Quixote")
+    assert (len(report["redacted"]), report["left"]) == (2, [])
+    assert rows_with([form]) == files_with(home, [form]) == []
+    assert not SearchPattern("Zelda Quixote", is_name=True).is_in("Quixote Zelda sings.")
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
-@pytest.mark.parametrize("name", ["zelda.quixote", "Zelda. Quixote", "Zelda.\nQUIXOTE"])
+@pytest.mark.parametrize(
+    "name", ["Quixote, Zelda", "zelda.quixote", "Zelda. Quixote", "Zelda.\nQUIXOTE"]
+)
 def test_a_file_that_failed_goes_where_a_full_stop_is_in_the_name(
     memctl: Run, home: Path, name: str, encoding: str
 ) -> None:

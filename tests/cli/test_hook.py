@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memctl.sessions.transcripts import MEMORY_TAG
+from memctl.readers.transcripts import MEMORY_TAG
 
 from .conftest import Result, Run
 
@@ -131,6 +131,33 @@ def test_transcripts_of_other_agents_are_read(
         done = run_hook(memctl, event, "--client", client, transcript_path=str(path))
         assert (done.code, done.json) == (0, {})
     assert [content for _, content in turns(memctl)] == contents
+
+
+def test_a_transcript_is_imported_as_the_hook_takes_it_in(memctl: Run, tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "t.jsonl", CLAUDE)
+    run_hook(memctl, "Stop", transcript_path=str(path))
+    before = turns(memctl)
+    (done,) = memctl("session", "import", str(path)).rows
+    assert (done["ingested"], done["failed"]) == (1, 0), "what another conversation has"
+    assert turns(memctl) == before
+    assert turns(memctl, "other") == [("user", "said in another conversation")]
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"), [("claude", CLAUDE[1:4]), ("codex", CODEX), ("cursor", CURSOR)]
+)
+def test_a_transcript_becomes_a_document_of_turns(
+    memctl: Run, tmp_path: Path, name: str, lines: list[Any]
+) -> None:
+    path = write_lines(tmp_path / f"{name}.jsonl", lines)
+    assert memctl("ingest", str(path)).code == 0
+    (document,) = memctl("document", "list").rows
+    assert document["doc_type"] == "conversation"
+    rows = memctl("memory", "list", "--type", "turn").rows
+    assert {row["speaker"] for row in rows} == {"user", "assistant"}
+    assert not any("uuid" in row["text"] or "payload" in row["text"] for row in rows)
+    if name == "claude":
+        assert document["created_at"] == "2026-11-20T09:01:00Z"
 
 
 def test_a_reply_is_taken_from_the_hook_where_there_is_no_transcript(memctl: Run) -> None:

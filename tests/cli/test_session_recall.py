@@ -22,6 +22,7 @@ def test_session_say_reports_what_is_kept_of_the_message(memctl: Run) -> None:
     assert reply["content"] == said
     plain = memctl("session", "say", "one", "The artifact: a bowl", "-o", "json").json
     assert plain["success"] is False
+    assert plain["stored"] is True
     assert plain["message"] == "No memory triggers detected"
     assert (
         "kept as important_fact"

@@ -170,6 +170,120 @@ def test_a_whole_slack_channel_has_the_names_that_its_users_have(tmp_path: Path)
     assert found.segments[0].said_at == datetime(2026, 5, 1, 10, tzinfo=UTC)
 
 
+ASKED = {"role": "user", "content": "Which pump?"}
+TOLD = {"role": "assistant", "content": [{"type": "text", "text": "The red one."}]}
+AIDER = """
+# aider chat started at 2026-05-20 10:00:00
+
+> Aider v0.80
+> Git repo: .git
+
+#### /add pump.py
+
+> Added pump.py to the chat
+
+#### Which
+#### pump?
+
+The red one.
+
+> Tokens: 2k sent
+"""
+CURSOR = """# Pumps
+_Exported on 5/20/2026 at 10:00:00 GMT+2 from Cursor (0.50.5)_
+
+---
+
+**User**
+
+Which pump?
+
+---
+
+**Cursor**
+
+The red one.
+
+---
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("openai.json", json.dumps({"messages": [ASKED, TOLD]}, indent=2)),
+        (
+            "tools.jsonl",
+            json.dumps(
+                {
+                    "messages": [
+                        {"role": "system", "content": "You are helpful."},
+                        ASKED,
+                        {"role": "assistant", "content": None, "tool_calls": [{"id": "t1"}]},
+                        {"role": "tool", "tool_call_id": "t1", "content": "red"},
+                        TOLD,
+                    ]
+                }
+            ),
+        ),
+        (
+            "gemini.json",
+            json.dumps(
+                {
+                    "sessionId": "g",
+                    "projectHash": "h",
+                    "messages": [
+                        {"id": "1", "type": "user", "content": "Which pump?"},
+                        {"id": "2", "type": "gemini", "content": "The red one."},
+                    ],
+                },
+                indent=2,
+            ),
+        ),
+        (
+            "checkpoint.json",
+            json.dumps(
+                [
+                    {"role": "user", "parts": [{"text": "Which pump?"}]},
+                    {"role": "model", "parts": [{"text": "The red one."}]},
+                ]
+            ),
+        ),
+        (".aider.chat.history.md", AIDER),
+        ("cursor_pumps.md", CURSOR),
+    ],
+)
+def test_transcripts_of_agents_are_turns_without_tools(
+    tmp_path: Path, name: str, content: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    (found,) = read(path)
+    assert [segment.speaker for segment in found.segments] == ["user", "assistant"]
+    first, second = (text.partition(": ")[2] for _, text in _turns(found))
+    assert (" ".join(first.split()), second) == ("Which pump?", "The red one.")
+    assert " ".join(found.title.split()).removesuffix("?") == "Which pump"
+
+
+def test_transcripts_in_markdown_have_the_days_that_they_name(tmp_path: Path) -> None:
+    code = "#### Show it\n\n```\n#### no turn\n```\n"
+    for name, content, expected in (
+        ("history.md", f"{AIDER}\n{code}", ["2026-05-20"] * 4),
+        ("cursor.md", CURSOR, ["2026-05-20"] * 2),
+    ):
+        (tmp_path / name).write_text(content)
+        (found,) = read(tmp_path / name)
+        days = [each.said_at and f"{each.said_at:%Y-%m-%d}" for each in found.segments]
+        assert days == expected
+        assert name != "history.md" or "```\n#### no turn\n```" in found.text
+
+
+def test_headings_of_a_manual_are_no_transcript(tmp_path: Path) -> None:
+    path = tmp_path / "roles.md"
+    path.write_text("# Roles\n\n## Admin\n\nMay do all.\n\n## User\n\nMay read.\n")
+    assert detect_media_type(path) == "text/markdown"
+
+
 def test_a_broken_conversation_says_why_and_the_others_are_read(tmp_path: Path) -> None:
     broken = {**_chatgpt("c2", "x"), "mapping": {"c": {"message": 7, "parent": None}}}
     export = [_chatgpt("c1", "One?"), broken, _chatgpt("c3", "Three?")]

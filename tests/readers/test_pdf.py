@@ -103,6 +103,11 @@ def test_the_day_that_the_text_states_goes_before_that_of_the_file(tmp_path: Pat
     pages = [["Supply agreement", "between Ann, Rome, and Bob, Oslo. Dated 2 February 2026. It"]]
     source = read_one(tmp_path / "a.pdf", pdf_of(pages, CreationDate="D:20261130034157Z"))
     assert source.created_at == datetime(2026, 2, 2, tzinfo=UTC)
+    pages = [
+        ["Opinion on the rope", "Dr. Ann Lee, York, 2 February 2026", "1. Subject", "It holds."]
+    ]
+    source = read_one(tmp_path / "c.pdf", pdf_of(pages, CreationDate="D:20261130034157Z"))
+    assert source.created_at == datetime(2026, 2, 2, tzinfo=UTC)
     pages = [["This replaces the lease of the yard, dated 2 February 2026."]]
     source = read_one(tmp_path / "b.pdf", pdf_of(pages, CreationDate="D:20261130034157Z"))
     assert source.created_at == datetime(2026, 11, 30, 3, 41, 57, tzinfo=UTC)

@@ -20,6 +20,7 @@ from memctl.search.answering.evidence_parts import (
     asks_why,
     has_amount,
     has_reason,
+    is_roll_of_others,
     lacks_count,
     lacks_difference,
     lacks_measure,
@@ -261,6 +262,44 @@ def test_a_memory_that_is_not_the_documents_text_is_cited_without_offsets(
     citation = ask(shelf.searcher(), "What is the door code?").citations[0]
     assert (citation.start, citation.end) == (None, None)
     assert citation.quote == "The door code is 4711."
+
+
+def test_a_line_of_a_terse_text_is_a_sentence_of_its_own(shelf: Shelf, memory_of: MemoryOf) -> None:
+    notes = (
+        "rope 3 kandersee: 42 mm, 6x36 WS, 3180 m long\n"
+        "test head needs 24 V, draws 1.8 A\n"
+        "spare heads in cabinet B, key with HdW\n"
+        "onboarding call montebruno thu 14:30"
+    )
+    shelf.put([memory_of("notes", notes)])
+    given = ask(shelf.searcher(), "how thick is rope 3")
+    assert [each.quote for each in given.citations] == [notes.partition("\n")[0]]
+
+
+def test_code_is_quoted_as_its_lines(roastery: Searcher) -> None:
+    outcome = roastery.search("Who supplies the green coffee?")
+    text = '"""Roasts green coffee."""\nGREEN_COFFEE_BAGS = 6\nCOFFEE_OVENS = 4'
+    code = replace(outcome.hits[0], text=text, doc_type="code", type="passage")
+    quotes = [each.quoted_text for each in candidate_sentences(replace(outcome, hits=(code,)))]
+    assert set(quotes) <= set(text.split("\n"))
+    text = "def roast(green_coffee):\n    return 'who supplies the green coffee'"
+    code = replace(code, text=text)
+    given = extract_answer(replace(outcome, hits=(code,)))
+    assert text in given.text or "\n" not in given.citations[0].quote
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("when will priya leave", True),
+        ("when is Tomas on leave", False),
+        ("who was there until 21 September", False),
+    ],
+)
+def test_a_list_of_who_is_there_tells_no_day_of_others(question: str, expected: bool) -> None:
+    roll = "Present: Priya, Jun. Excused: Tomas O. (on leave until 21 September)"
+    assert is_roll_of_others(roll, question) is expected
+    assert not is_roll_of_others("Priya leaves on 21 September.", question)
 
 
 def test_a_paragraph_ends_at_a_line_of_white_space(shelf: Shelf, memory_of: MemoryOf) -> None:

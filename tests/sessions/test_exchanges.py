@@ -151,6 +151,15 @@ def test_a_summary_says_each_thing_once_and_rests_on_turns(tmp_path: Path) -> No
         assert DECISION in [turns[id_] for id_ in memory["source_ids"]]
 
 
+def test_a_statement_that_is_made_twice_is_one_memory_of_both_turns(tmp_path: Path) -> None:
+    with memctl.open("talks", home=tmp_path, create=True) as kb:
+        session = kb.sessions.start("one", user="ann")
+        say(kb, session, f"user: {DECISION}", "agent: Noted.", f"user: {DECISION}")
+        (decision,) = of_type(kb, "decision")
+        turns = {row["id"]: row["turn"] for row in of_type(kb, "turn")}
+        assert [turns[id_] for id_ in decision["source_ids"]] == [0, 2]
+
+
 def test_recall_gives_a_question_with_its_reply_and_nothing_twice(tmp_path: Path) -> None:
     with memctl.open("talks", home=tmp_path, create=True) as kb:
         first = kb.sessions.start("one", user="ann")

@@ -179,6 +179,64 @@ def test_import_says_what_it_would_take(memctl: Run, tmp_path: Path) -> None:
     assert (done.code, "holds no conversation" in done.err) == (1, True)
 
 
+def test_imported_messages_have_their_times_and_no_results_of_tools(
+    memctl: Run, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
+    said = [
+        {"role": "user", "content": "Where is the chart?", "ts": "2026-07-21T12:00:00Z"},
+        {"role": "assistant", "content": None, "tool_calls": [], "ts": "2026-07-21T12:00:01Z"},
+        {"role": "tool", "content": "deck", "ts": "2026-07-21T12:00:02Z"},
+        {"role": "assistant", "content": "On deck.", "ts": 1_784_635_209},
+    ]
+    log.write_text("".join(f"{json.dumps(line)}\n" for line in said))
+    assert memctl("session", "import", str(log)).code == 0
+    (shown,) = memctl("session", "show", "log").rows
+    assert shown["started_at"] == "2026-07-21T12:00:00Z"
+    assert [(turn["content"], turn["at"]) for turn in shown["turns"]] == [
+        ("Where is the chart?", "2026-07-21T12:00:00Z"),
+        ("On deck.", "2026-07-21T12:00:09Z"),
+    ]
+    many = tmp_path / "many.jsonl"
+    many.write_text("".join(f"{json.dumps({'messages': [said[0]] * n})}\n" for n in (1, 2)))
+    done = json.loads(memctl("session", "import", str(many), "-o", "json").out)
+    assert done["sessions"] == ["many-1", "many-2"]
+
+
+def test_a_file_of_an_imported_conversation_goes_on_with_it_when_it_is_ingested(
+    memctl: Run, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
+    lines = [
+        {"role": "user", "content": "Where is the chart?", "ts": "2026-07-21T12:00:00Z"},
+        {"role": "assistant", "content": "On deck.", "ts": "2026-07-21T12:00:09Z"},
+        {"role": "user", "content": "And the compass?", "ts": "2026-07-21T12:01:00Z"},
+    ]
+    log.write_text("".join(f"{json.dumps(line)}\n" for line in lines[:2]))
+    memctl("session", "import", str(log), "--id", "boat")
+    done = json.loads(memctl("ingest", str(log), "-o", "json").out)
+    assert (done["ingested"], done["skipped"]) == (0, 2)
+    log.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    done = json.loads(memctl("ingest", str(log), "-o", "json").out)
+    assert (done["ingested"], done["skipped"]) == (1, 2)
+    (shown,) = memctl("session", "show", "boat").rows
+    assert [turn["content"] for turn in shown["turns"]] == [line["content"] for line in lines]
+    assert len(memctl("memory", "list", "--type", "turn").rows) == 3
+
+
+def test_a_document_of_an_imported_file_is_named_with_what_deletes_it(
+    memctl: Run, tmp_path: Path
+) -> None:
+    chat = tmp_path / "chat.txt"
+    chat.write_text("user: Where is the chart?\nassistant: On deck.\n")
+    memctl("ingest", str(chat))
+    (document,) = memctl("document", "list").rows
+    done = memctl("session", "import", str(chat))
+    assert f"hint: a document holds the same: memctl document delete {document['id']}" in done.err
+    memctl("document", "delete", document["id"], "--yes")
+    assert "hint:" not in memctl("session", "import", str(chat)).err
+
+
 def test_imported_messages_keep_the_numbers_that_they_have(memctl: Run, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     said = [(2, "hello"), (3, "ahoy"), (7, "hello")]

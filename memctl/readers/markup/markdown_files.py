@@ -20,6 +20,7 @@ from memctl.readers.data_files.structured_data import FRONT_MATTER_CHARS, front_
 from memctl.readers.document_properties import (
     DocumentProperties,
     document_properties,
+    signed_day,
     stated_day,
 )
 from memctl.readers.file_names import clean_title
@@ -64,7 +65,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         name,
         title=facts.title or ("" if is_mere_day(heading) else heading),
         authors=facts.authors,
-        created_at=facts.created_at or stated_day(body),
+        created_at=facts.created_at or stated_day(body) or signed_day(body),
         tags=tuple(dict.fromkeys((*facts.tags, *find_hashtags(body)))),
         links=find_wikilinks(first),
         metadata=facts.metadata,

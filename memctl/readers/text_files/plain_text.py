@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from memctl.language.date_mentions import leading_day
 from memctl.language.inline_tags import find_hashtags, find_wikilinks
-from memctl.readers.document_properties import parse_date, stated_day
+from memctl.readers.document_properties import parse_date, signed_day, stated_day
 from memctl.readers.file_kinds import CODE_LANGUAGES, extension_of
 from memctl.readers.file_names import clean_title, title_from_name
 from memctl.readers.pieces import (
@@ -58,7 +58,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     head = named_document(
         name,
         heading=_title_line(first),
-        created_at=stated_day(first) or day_above(first),
+        created_at=stated_day(first) or day_above(first) or signed_day(first),
         links=find_wikilinks(first),
     )
     chat = ChatReader.of(first, head.created_at)

@@ -70,6 +70,14 @@ TURN_LABEL = lazy_regex(
     rf"(?:[-*+]\s+)?(?:\*\*|__)?{_SPEAKER}(?:\*\*|__)?\s+"
 )
 """Who says a turn of a conversation, and when."""
+_ROLL_WORD = (
+    r"(?:present|absent|attend(?:ees|ance|ing)|participants|apologies|excused|regrets"
+    r"|anwesend|abwesend|entschuldigt|teilnehmer(?:innen)?|présents?|absents?|excusés?"
+    r"|presentes|ausentes|asistentes|presenti|assenti|aanwezig|afwezig):\s"
+)
+_ROLL = lazy_regex(rf"(?:[-*+•]\s+)?{_ROLL_WORD}", re.IGNORECASE)
+_ROLL_LABEL = lazy_regex(rf"\b(?={_ROLL_WORD})", re.IGNORECASE)
+"""Before the names of those who are at a meeting, or aren't."""
 _FIRST_PERSON = lazy_regex(r"\b(?:I|I'm|I've|I'll|my|me|mine|ich|mein|je|mon|yo|mi)\b")
 
 Span = tuple[int, int]
@@ -924,6 +932,16 @@ def lacks_time(text: str, hit: Hit, question: str) -> bool:
         and not (has_relative_time(text) or _TIME_WORD.search(text))
         and not (is_said(hit) or is_of_stated_day(hit) or _TIME_HEADING.search(hit.heading))
     )
+
+
+def is_roll_of_others(text: str, question: str) -> bool:
+    """Return whether a question asks when, and a list of who is there has days of others alone."""
+    if not asks_when(question) or not _ROLL.match(text):
+        return False
+    asked = set(_WORD.findall(question.casefold()))
+    dated = (each for each in _ROLL_LABEL.split(text) if has_date(each))
+    names = {word.casefold() for each in dated for word in _WORD.findall(each) if word.istitle()}
+    return asked.isdisjoint(names)
 
 
 def is_said(hit: Hit) -> bool:

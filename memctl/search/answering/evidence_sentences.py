@@ -45,6 +45,7 @@ from memctl.search.answering.evidence_parts import (
     is_of_stated_day,
     is_question,
     is_quoted_reply,
+    is_roll_of_others,
     is_table_row,
     lacks_attribute,
     lacks_count,
@@ -124,6 +125,9 @@ _MAX_CONTEXT_LENGTH = 220
 """Characters before a sentence that the model reads."""
 _ITEM = lazy_regex(rf"{LIST_MARK}\s")
 _DIGIT = lazy_regex(r"\d")
+_ENDS_SENTENCE = lazy_regex(r"[.!?…:;,。！？：][\"'”’»)\]*_]*$")
+_TERSE_WORDS = 4
+"""A line of fewer words is often a name or a label of the next one."""
 _STATEMENT_IN_HEADING = lazy_regex(
     r"[:=]\s*\S|\b(?:is|are|was|were|has|have|will|must|may|can(?:not)?|ist|sind|war|hat|est|sont"
     r"|es|son|tiene|è|sono|ha)\b|n['’]t\b",
@@ -255,6 +259,7 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                 or is_contact_without_address(draft.quoted_text, question)
                 or (draft.is_prose and lacks_place(draft.quoted_words, question))
                 or lacks_time(draft.quoted_text, draft.hit, question)
+                or is_roll_of_others(draft.part.text, question)
                 or _lacks_full_name(outcome.question, draft.text_with_context)
                 or (draft.is_row and lacks_attribute(draft.text_with_context, question))
                 or _is_of_other_time(draft, outcome.question)
@@ -611,8 +616,11 @@ def _is_introduced(parts: Sequence[Part]) -> bool:
 def _continues(hit: Hit, one: Part, other: Part) -> bool:
     """Return whether a sentence follows another in its paragraph, not as another item of a list.
 
-    Of two facts of which one has ended, neither goes with the other.
+    Of two facts of which one has ended, neither goes with the other; nor do lines of code or of
+    terse notes, which end without a full stop.
     """
+    if _are_terse_lines(hit, one, other):
+        return False
     if _has_ended(hit, one.start, one.end) != _has_ended(hit, other.start, other.end):
         return False
     if any(
@@ -621,6 +629,18 @@ def _continues(hit: Hit, one: Part, other: Part) -> bool:
         return False
     is_item = _ITEM.match(other.text) is not None
     return not is_item and not has_empty_line(hit.text[one.end : other.start])
+
+
+def _are_terse_lines(hit: Hit, one: Part, other: Part) -> bool:
+    """Return whether two parts are lines that say something each and end as no sentence does."""
+    if "\n" not in hit.text[one.end : other.start]:
+        return False
+    if hit.doc_type == "code":
+        return True
+    return all(
+        _ENDS_SENTENCE.search(part.text) is None and len(part.text.split()) >= _TERSE_WORDS
+        for part in (one, other)
+    )
 
 
 def _place(hit: Hit, step: int = 0) -> Place | None:

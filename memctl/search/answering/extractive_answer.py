@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from datetime import date, datetime
+from textwrap import dedent
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -1171,7 +1172,8 @@ def _needs_date(item: EvidenceSentence) -> bool:
 
 
 def _numbered_sentence(item: EvidenceSentence, number: int, *, is_marked: bool = True) -> str:
-    words = plain_quote(item.quoted_text)
+    is_code = item.hit.doc_type == "code" and "\n" in item.quoted_text
+    words = dedent(item.quoted_text) if is_code else plain_quote(item.quoted_text)
     words = f"No longer so: {words}" if item.has_ended and is_marked else words
     path = f"{item.path}{PATH_SEPARATOR}" if item.path else ""
     path = f"{item.speaker}: " if item.speaker else path

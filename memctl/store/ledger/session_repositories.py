@@ -174,6 +174,21 @@ class TurnRepository(Repository[Turn]):
         ask = "SELECT DISTINCT document_id FROM turns WHERE document_id IS NOT NULL"
         return {str(row[0]) for row in self.rows(ask)}
 
+    def imported_files(self, namespace: str) -> dict[str, str | None]:
+        """Return the files that turns were imported from, each with its only conversation, if so.
+
+        Args:
+            namespace: That of the turns.
+        """
+        ask = (
+            "SELECT source, min(session_id), max(session_id) FROM turns"
+            " WHERE source != '' AND namespace = ? GROUP BY source"
+        )
+        return {
+            str(source): str(first) if first == last else None
+            for source, first, last in self.rows(ask, namespace)
+        }
+
     def detach_documents(self, documents: Iterable[str]) -> None:
         """Record that documents are not there any more: their turns wait to be taken over again."""
         statement = "UPDATE turns SET document_id = NULL WHERE document_id = ?"

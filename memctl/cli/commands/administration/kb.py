@@ -131,6 +131,8 @@ def _inbox(text: str) -> Inbox:
 def list_(context: CommandContext, page: Page = Page(), output: Output = None) -> None:
     """List every knowledge base."""
     entries = context.home.entries()
+    if not entries:
+        context.home.check_creatable()
     emit(context.page([entry.row() for entry in entries], page), _COLUMNS, output)
     if not entries:
         context.hint("there is none yet: memctl kb create NAME, or just memctl ingest FILE")

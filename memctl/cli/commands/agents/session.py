@@ -46,6 +46,8 @@ from memctl.formatting import format_count
 from memctl.literals import MessageType, SessionStatus
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from memctl.knowledge_base import KnowledgeBase
     from memctl.sessions.compression import Compression
     from memctl.store.ledger.session_repositories import Session, Turn
@@ -157,8 +159,10 @@ def say(
     It is on disk when the command ends, and found by the next query.  A conversation that had ended
     is resumed.
 
-    A message of the user with a trigger, such as `remember: ...`, is kept as a memory of its own:
-    `success`, `memory_type`, `text` and `tags` tell what.  See [triggers] of the settings.
+    `stored` says that the message is on disk.  A message of the user with a trigger, such as
+    `remember: ...`, is kept as a memory of its own, too: `success`, `memory_type`, `text` and
+    `tags` tell what.  Without one, `success` is false, which is no failure.  See [triggers] of the
+    settings.
     """
     from memctl.sessions.conversations import Message
 
@@ -170,7 +174,7 @@ def say(
         turn = base.sessions.say(session, message)[0]
         kept = base.sessions.captured(turn)
         _compress_if_due(context, base, session)
-    result = {**to_plain(turn), **kept}
+    result = {**to_plain(turn), "stored": True, **kept}
     emit_one(result, output, lambda: _show_said(context, turn, kept))
 
 
@@ -236,7 +240,7 @@ def _record(
         sys.stdout.flush()
         return False
     result: dict[str, Any] = {"session_id": turn.session_id, "turn": turn.turn, "at": turn.at}
-    print_line({"line": number, **result, **base.sessions.captured(turn)})
+    print_line({"line": number, **result, "stored": True, **base.sessions.captured(turn)})
     sys.stdout.flush()
     _compress_if_due(context, base, session)
     return True
@@ -546,6 +550,7 @@ def prompt(
     "import",
     """
     memctl session import conversations.json --user ann
+    memctl session import ~/.claude/projects/boat/5f0c0a9e.jsonl
     memctl session import chat.txt --id standup-1 --dry-run
     """,
     identity=True,
@@ -563,9 +568,10 @@ def import_(
 ) -> None:
     """Import conversations from files.
 
-    These are exports of ChatGPT, Claude, Telegram, Slack and WhatsApp, lists of messages with
-    `role` and `content` as JSON or JSON lines, and chats written down as `Ann: good morning`.
-    Messages that are known are left alone, so that a file may come again with more.
+    These are exports of ChatGPT, Claude, Telegram, Slack and WhatsApp, transcripts of coding agents
+    (Claude Code, Codex, Gemini, aider, Cursor), lists of messages with `role` and `content` as JSON
+    or JSON lines, and chats written down as `Ann: good morning`.  Messages that are known are left
+    alone, so that a file may come again with more.
     """
     refuse_empty({"--id": session_id, "--namespace": namespace})
     paths = [parse_path(each) for each in files]
@@ -582,6 +588,9 @@ def import_(
                 progress=listener,
             )
         show_report(context, base.name, report, output)
+        twice = [] if dry_run else _documents_of(base, paths)
+    for id_ in twice:
+        context.suggest(f"a document holds the same: memctl document delete {id_} -k {base.name}")
     if report.sessions:
         names = [one_line(name) for name in report.sessions[:_MAX_NAMED]]
         more = len(report.sessions) - len(names)
@@ -676,6 +685,20 @@ def _choose_sessions(
 def _compress_if_due(context: CommandContext, base: KnowledgeBase, session: Session) -> None:
     for made in base.sessions.compress_now_or_later(session):
         context.say(f"note: summarised {format_count(made.messages, 'message')} of it")
+
+
+def _documents_of(base: KnowledgeBase, files: Iterable[Path]) -> list[str]:
+    """Return the documents that were made of files, conversations apart."""
+    from memctl.literals import SESSION_READER
+    from memctl.records import Filters
+
+    names = [str(path.absolute()) for path in files]
+    return [
+        row["id"]
+        for name in names
+        for row in base.documents.list(Filters(source=name)).to_pylist()
+        if row["source"] == name and row["reader"] != SESSION_READER
+    ]
 
 
 def _show_said(context: CommandContext, turn: Turn, kept: Mapping[str, Any]) -> None:

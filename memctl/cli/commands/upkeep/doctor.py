@@ -72,6 +72,7 @@ def doctor(
     if dry_run and not repair:
         raise UsageError("--dry-run is for --repair", "without either, nothing is changed anyway")
     examiner = Doctor(context.home)
+    context.home.check_creatable()
     names = list(dict.fromkeys(kb or examiner.names()))
     if repair and rebuild:
         raise UsageError("--repair and --rebuild are two things", "first the one, then the other")

@@ -82,6 +82,7 @@ def watch(
     settings = context.config.watch
     options = WatchOptions(settings.settle_seconds, settings.rescan_seconds, poll, once)
     if not bases.names():
+        context.home.check_creatable()
         context.hint("there is nothing to watch yet: memctl kb create NAME")
     limit_malloc_caching()
     with nullcontext() if once else resident_beside(context.config):
