@@ -1261,6 +1261,9 @@ def test_a_sentence_that_gives_the_value_is_given_alone(shelf: Shelf, memory_of:
         ("What do we use for queues?", "We no longer use RabbitMQ.", True),
         ("How long do we keep it?", "It isn't 13 months any more.", True),
         ("How long do we keep it?", "It isn't 13 months any more but 25.", False),
+        ("What is the cat called?", "The cat is called Ink, not Dot any more.", False),
+        ("Where is the urn?", "The urn is no longer in the hall, we moved it to the attic.", False),
+        ("Where is the urn?", "The urn is no longer in the hall, I think.", True),
         ("Do we still use RabbitMQ?", "We no longer use RabbitMQ.", False),
         ("What do we no longer use?", "We no longer use RabbitMQ.", False),
     ],
@@ -1269,6 +1272,79 @@ def test_what_is_no_longer_so_does_not_say_what_is(
     question: str, sentence: str, denies: bool
 ) -> None:
     assert only_denies(sentence, question) is denies
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "question"),
+    [
+        (
+            "The cat is called Dot.",
+            "The cat is called Ink, not Dot any more.",
+            "What is the cat called?",
+        ),
+        (
+            "We use Moodle for the scores.",
+            "We don't use Moodle any more.",
+            "What do we use for scores?",
+        ),
+        (
+            "The treasurer is Ines.",
+            "The treasurer is Bram instead of Ines.",
+            "Who is the treasurer?",
+        ),
+        (
+            "The urn is in the hall.",
+            "We moved the urn from the hall to the attic.",
+            "Where is the urn?",
+        ),
+        ("The scores come from Hug.", "Scores: Hug -> Schott.", "Where do the scores come from?"),
+        ("La clé est au bar.", "La clé n'est plus au bar.", "Où est la clé ?"),
+        ("La llave está en el bar.", "La llave ya no está en el bar.", "¿Dónde está la llave?"),
+        (
+            "Der Schlüssel liegt im Büro.",
+            "Der Schlüssel liegt nicht mehr im Büro.",
+            "Wo liegt der Schlüssel?",
+        ),
+    ],
+)
+def test_what_is_said_to_be_so_no_longer_is_told_as_earlier(
+    shelf: Shelf, memory_of: MemoryOf, old: str, new: str, question: str
+) -> None:
+    shelf.put([memory_of("old", old, created_at=MARCH), memory_of("new", new, created_at=MAY)])
+    given = ask(shelf.searcher(), question)
+    assert given.text.endswith(f"As of 2026-05-12: {new} [1] Earlier, on 2026-03-24: {old} [2]")
+
+
+def test_of_two_of_one_day_the_one_that_denies_the_other_is_told_first(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    old, new = "The badge printer is in room 12.", "The badge printer is no longer in room 12."
+    shelf.put([memory_of("old", old, created_at=MAY), memory_of("new", new, created_at=MAY)])
+    given = ask(shelf.searcher(), "Where is the badge printer?")
+    assert given.text == f"As of 2026-05-12: {new} [1] Earlier: {old} [2]"
+
+
+@pytest.mark.parametrize(
+    ("fact", "of_another", "question"),
+    [
+        (
+            "The red van is parked in lot 4.",
+            "The blue van is no longer parked in lot 4.",
+            "Where is the red van parked?",
+        ),
+        ("Ravi works at Northwind.", "Lena no longer works at Northwind.", "Where does Ravi work?"),
+        (
+            "The stands came from Hagedorn.",
+            "We no longer rent from Hagedorn.",
+            "Where did the stands come from?",
+        ),
+    ],
+)
+def test_what_is_denied_of_another_thing_changes_nothing(
+    shelf: Shelf, memory_of: MemoryOf, fact: str, of_another: str, question: str
+) -> None:
+    shelf.put([memory_of("x", fact, created_at=MARCH), memory_of("y", of_another, created_at=MAY)])
+    assert ask(shelf.searcher(), question).text == f"{fact} [1]"
 
 
 @pytest.mark.parametrize(

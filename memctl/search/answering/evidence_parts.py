@@ -631,7 +631,9 @@ _DENIES = lazy_regex(
     r"\b(?:not|never|\w+n['’]t)\b[^.;:,]*\bany ?(?:more|longer)\b|\bno longer\b", re.IGNORECASE
 )
 _SAYS_INSTEAD = lazy_regex(
-    r"\b(?:now|but|instead|rather|since|because|as|so|from|until|it['’]?s|they['’]?re)\b|[;:–—]",
+    r"\b(?:now|but|instead|rather|since|because|as|so|from|until|it['’]?s|they['’]?re)\b|[;:–—]"
+    r"|, (?:it|they|we|he|she|this|that|(?:i|you)(?! (?:think|know|believe|guess|suppose)))\b"
+    r"|\w+ \w+ [^,]*\w, (?:and )?not\b[^.;:,]*\bany ?(?:more|longer)\b",
     re.IGNORECASE,
 )
 _ASKS_WHETHER = lazy_regex(
@@ -646,6 +648,76 @@ def only_denies(sentence: str, question: str) -> bool:
         and _SAYS_INSTEAD.search(sentence) is None
         and _ASKS_WHETHER.match(question) is None
         and _DENIES.search(question) is None
+    )
+
+
+_CLAUSE = r"(?P<denied>(?:[^.;:!?,()\n]|\.(?=\w)){1,60}?)"
+_CLAUSE_END = (
+    r"(?=[.;:!?,()\n]|\s(?:but|instead|since|because|and|as|so|it|they|we|he|she|i|you"
+    r"|sondern|weil|da|und|mais|car|et|sino|porque|y|ma|perché|e|maar|want|en)\b|\s*$)"
+)
+_NEW_VALUE = r"[^.;:!?,()\n]{1,40}[.!]?$"
+_RETRACTIONS = tuple(
+    lazy_regex(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\bno longer\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\b(?:not|never|\w+n['’]t)\s+{_CLAUSE}\s+any ?(?:more|longer)\b",
+        rf"\b(?:instead of|in place of|rather than|in lieu of)\s+{_CLAUSE}{_CLAUSE_END}",
+        r"\b(?:mov|switch|chang|migrat|renam|convert|shift)(?:e[sd]?|ed|es|ing)\s+(?:[\w'’-]+\s+){0,4}?"
+        rf"from\s+{_CLAUSE}\s+(?:in|over )?to\b",
+        rf"\breplac(?:e[sd]?|ing)\s+(?!by\b|with\b){_CLAUSE}(?:\s+(?:by|with)\b|{_CLAUSE_END})",
+        rf"{_CLAUSE}\s+(?:is|are|was|were|has been|have been|got|gets)\s+replaced\s+(?:by|with)\b",
+        rf"(?:^|:\s+){_CLAUSE}\s*(?:->|→|=>)\s*{_NEW_VALUE}",
+        rf"\b(?:used to|formerly|previously)\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"[(#]\s*(?:was|were|formerly|previously|before|ex)\b:?\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\b(?:stopped|quit|gave up|given up)\s+(?=\w+ing\b){_CLAUSE}{_CLAUSE_END}",
+        rf"\b(?:got rid of|did away with)\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\bnicht mehr\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"{_CLAUSE}\s+nicht mehr\b",
+        rf"\bkeine?[rnms]?\s+{_CLAUSE}\s+mehr\b",
+        rf"\b(?:statt|anstelle von|anstelle de[rs])\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"{_CLAUSE}\s+(?:ist|sind|wird|werden|wurden?)\s+durch\b.*\bersetzt\b",
+        rf"\b(?:früher|vormals|ehemals)\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\bn(?:e\s+|['’])[\w'’]+\s+plus\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\bau lieu d(?:e\s+|u\s+|es\s+|['’]){_CLAUSE}{_CLAUSE_END}",
+        rf"{_CLAUSE}\s+(?:est|sont|a été|ont été)\s+remplacée?s?\s+par\b",
+        rf"\bya no\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\ben (?:vez|lugar) de(?:l?)\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"{_CLAUSE}\s+(?:fue|ha sido|está|es)\s+(?:reemplazad|sustituid)[oa]s?\s+por\b",
+        rf"\bnon\s+[\w'’]+\s+più\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\binvece (?:di|del\w*)\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\bniet meer\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\bin plaats van\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\bjá não\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\bem vez d[eoa]\s+{_CLAUSE}{_CLAUSE_END}",
+    )
+)
+"""Say of something that it is so no longer."""
+_HINT_OF_RETRACTION = lazy_regex(
+    r"\b(?:longer|any ?more|instead|place|rather|lieu|from|replac\w+|used to|formerly|previously"
+    r"|stopped|quit|gave|given|rid|away|mehr|statt|anstelle|ersetzt|früher|vormals|ehemals|plus"
+    r"|remplacée?s?|ya no|vez|lugar|por|più|invece|meer|plaats|já)\b|->|→|=>|[(#]",
+    re.IGNORECASE,
+)
+
+
+class Retraction(Struct, frozen=True):
+    """What a sentence says is so no longer."""
+
+    subject: str
+    """What stands before it."""
+    denied: str
+
+
+@lru_cache(maxsize=256)
+def retractions(sentence: str) -> tuple[Retraction, ...]:
+    """Return what a sentence says is so no longer: "called Clamp, not Vise any more"."""
+    if _HINT_OF_RETRACTION.search(sentence) is None:
+        return ()
+    return tuple(
+        Retraction(sentence[: found.start()], found["denied"])
+        for pattern in _RETRACTIONS
+        for found in pattern.finditer(sentence)
     )
 
 

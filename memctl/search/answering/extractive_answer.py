@@ -40,6 +40,7 @@ from memctl.search.answering.evidence_parts import (
     is_time_word,
     lacks_count,
     only_supposes,
+    retractions,
     speaker_of_himself,
     speech_start,
     stated_values,
@@ -189,7 +190,11 @@ def extract_answer(
     ordered = [_with_speaker(_without_lead(item), outcome) for item in ordered]
     if is_list and not states and (whole := _with_items(ordered[0])) is not ordered[0]:
         ordered = [whole]
-    text = _render_states(ordered) if states else _render_sentences(ordered, outcome.asked.text)
+    text = (
+        _render_states(outcome, ordered)
+        if states
+        else _render_sentences(ordered, outcome.asked.text)
+    )
     text = _with_asked_names(text, outcome.asked)
     return _answer(ordered, text, confidence, unsure=unsure)
 
@@ -427,7 +432,7 @@ def _current_and_former(
             return False
         if item in likely or (not item.has_ended and is_later) or looks_back:
             return True
-        return _is_succession(outcome, item, best)
+        return _is_succession(outcome, item, best) or _retracts(outcome, item, best)
 
     others = [
         item
@@ -438,13 +443,19 @@ def _current_and_former(
         and (
             _has_different_value(outcome, best, item)
             or ((looks_back or not unsure) and _has_different_state(outcome, best, item))
+            or _retracts(outcome, item, best)
+            or _retracts(outcome, best, item)
             or _calls_off(outcome, best, item)
             or _is_succession(outcome, *sorted((best, item), key=lambda each: each.hit.created_at))
         )
     ]
     if not others:
         return []
-    order = sorted((best, *others), key=lambda item: item.hit.created_at, reverse=not wants_oldest)
+
+    def age(item: EvidenceSentence) -> tuple[datetime, bool]:
+        return item.hit.created_at, _retracts(outcome, item, best)
+
+    order = sorted((best, *others), key=age, reverse=not wants_oldest)
     return [order[0], order[1] if order[0] is best else best]
 
 
@@ -535,6 +546,49 @@ def _has_different_state(
         and max(len(best.text), len(item.text)) <= _MAX_CHANGE_LENGTH
         and item.score >= _MIN_CHANGE_SHARE * best.score
         and _states_a_change(later.text, outcome.asked.text)
+    )
+
+
+def _retracts(outcome: SearchOutcome, later: EvidenceSentence, earlier: EvidenceSentence) -> bool:
+    """Return whether a sentence says that what an earlier one states is so no longer.
+
+    It is about the same if it has all words of the question that the earlier one has, or no words
+    before what it denies that the earlier one lacks: "The blue van no longer stands in lot 4" says
+    nothing of the red one.
+    """
+    is_older = later.hit.created_at < earlier.hit.created_at
+    if is_older or later.score < MIN_CLOSE or is_table_row(later.text):
+        return False
+    denied = retractions(later.text)
+    if not denied:
+        return False
+    languages = outcome.languages
+    asked = frozenset(query_terms(outcome.asked.text, languages))
+    known = earlier.terms | asked
+    told = later.terms.union(query_terms(f"{later.hit.title}\n{later.hit.heading}", languages))
+    is_covered = all(
+        not told.isdisjoint(slot)
+        for slot in outcome.question.slots
+        if not earlier.terms.isdisjoint(slot)
+    )
+    for each in denied:
+        value = frozenset(query_terms(each.denied, languages))
+        if 2 * len((value & earlier.terms) - asked) < max(1, len(value - asked)):
+            continue
+        if _says_no_longer(earlier, value & earlier.terms - asked, languages):
+            continue
+        subject = frozenset(query_terms(each.subject, languages))
+        if is_covered or (subject <= known and (subject or value <= known)):
+            return True
+    return False
+
+
+def _says_no_longer(
+    item: EvidenceSentence, value: frozenset[str], languages: Sequence[str]
+) -> bool:
+    """Return whether a sentence itself says that something is so no longer."""
+    return any(
+        value <= frozenset(query_terms(each.denied, languages)) for each in retractions(item.text)
     )
 
 
@@ -678,9 +732,11 @@ def _reading_order(chosen: Sequence[EvidenceSentence]) -> list[EvidenceSentence]
 # --- wording -------------------------------------------------------------------------------------
 
 
-def _render_states(ordered: Sequence[EvidenceSentence]) -> str:
+def _render_states(outcome: SearchOutcome, ordered: Sequence[EvidenceSentence]) -> str:
     one, other = ordered
     first, second = _numbered_sentence(one, 1), _numbered_sentence(other, 2)
+    if _day(one) == _day(other) and _retracts(outcome, one, other):
+        return f"As of {_day(one)}: {first} Earlier: {second}"
     if _day(one) == _day(other):
         return f"{first} But also: {second}"
     if _day(one) < _day(other):
