@@ -14,7 +14,7 @@ from memctl.ingest.batches import PIPELINE_VERSION, PreparedDocument, WantedSour
 from memctl.ingest.chunking import ChunkSizes, Passage, chunk
 from memctl.language.inline_tags import find_hashtags, without_wikilinks
 from memctl.language.term_analysis import embedding_text, passage_terms
-from memctl.literals import ARCHIVED, EXCHANGE, QUOTED, DocType
+from memctl.literals import ARCHIVED, DATED_BY_FILE, EXCHANGE, QUOTED, DocType
 from memctl.records import (
     AskedTurn,
     Distilled,
@@ -125,7 +125,7 @@ def _document(parts: DocumentInputs) -> Document:
         created_at=source.created_at or read.created_at or item.modified_at or parts.now,
         ingested_at=parts.now,
         session_id=_session(parts),
-        metadata={**_metadata(parts), **_why(understood)},
+        metadata={**_metadata(parts), **_dated_by(parts), **_why(understood)},
     )
 
 
@@ -142,6 +142,14 @@ def _metadata(parts: DocumentInputs) -> Metadata:
     """What the file says and what was given with it; what was given once outlasts a rereading."""
     read, given = parts.read.metadata, parts.wanted.item.source.metadata
     return {**given, **read} if parts.wanted.redo else {**read, **given}
+
+
+def _dated_by(parts: DocumentInputs) -> dict[str, str]:
+    """Return when the file was written, where nothing else says of which day the document is."""
+    item = parts.wanted.item
+    if item.source.created_at or parts.read.created_at or not item.modified_at:
+        return {}
+    return {DATED_BY_FILE: item.modified_at.isoformat(timespec="seconds")}
 
 
 def _why(understood: Understanding) -> dict[str, str]:

@@ -354,6 +354,7 @@ class Searcher:
             load_turns_around=partial(load_turns_around, self._sources),
             load_document=partial(load_document, self._sources),
             load_author=partial(load_author, self._sources),
+            with_document_metadata=self.with_document_metadata,
             load_statements_of=partial(load_statements_of, self._sources, scope),
             notes=(
                 *analysis.notes,

@@ -119,6 +119,12 @@ def test_a_file_is_as_old_as_its_time_stamp_where_it_says_nothing_itself(bench: 
     bench.paths(path)
     (document,) = bench.rows("documents")
     assert document["created_at"] == datetime.fromtimestamp(1_000_000_000, UTC)
+    assert document["metadata"] == '{"dated_by_file": "2001-09-09T01:46:40+00:00"}'
+
+
+def test_a_file_that_says_its_day_is_not_dated_by_its_time_stamp(bench: Bench) -> None:
+    bench.paths(bench.file("2026-03-02 a.txt", "Old news."))
+    assert bench.rows("documents")[0]["metadata"] == "{}"
 
 
 def test_wikilinks_become_relations_to_pages_with_their_evidence(bench: Bench) -> None:

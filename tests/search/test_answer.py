@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from memctl.ids import entity_id
+from memctl.literals import DATED_BY_FILE
 from memctl.records import Answer, Entity, Filters, Memory
 from memctl.schema.arrow_tables import documents_table, entities_table
 from memctl.search.answering.evidence_parts import (
@@ -862,6 +863,21 @@ def test_the_newest_value_counts_though_the_older_one_fits_the_question_better(
     shelf.put([memory_of("old", old, created_at=MARCH), memory_of("new", new, created_at=MAY)])
     given = ask(shelf.searcher(), "What is the fee for the night class at the pottery?")
     assert given.text == f"As of 2026-05-12: {new} [1] Earlier, on 2026-03-24: {old} [2]"
+
+
+def test_when_a_file_was_written_does_not_tell_which_of_two_is_newer(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    old = "The lease for the kennels starts on 1 June 2026."
+    new = "The lease for the kennels starts on 15 June 2026."
+    shelf.put([memory_of("old", old, created_at=MAY), memory_of("new", new, created_at=MARCH)])
+    copied = replace(
+        document("d_old", "en"), created_at=MAY, metadata={DATED_BY_FILE: MAY.isoformat()}
+    )
+    with shelf.stores["kb"].write() as transaction:
+        transaction.append("documents", documents_table([copied]))
+    given = ask(shelf.searcher(), "When does the lease for the kennels start?")
+    assert given.text == f"On 2026-03-24: {new} [1] Of an unknown day: {old} [2]"
 
 
 def test_an_insight_tells_which_of_two_values_that_it_quotes_is_the_newest(

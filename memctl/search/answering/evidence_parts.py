@@ -20,6 +20,7 @@ from memctl.language.word_lists import (
     load_language,
     month_numbers,
 )
+from memctl.literals import DATED_BY_FILE
 from memctl.patterns import lazy_regex
 from memctl.records import Hit, source_name
 from memctl.understanding.text_outline import ROLES, speaker_of
@@ -848,6 +849,11 @@ def is_of_stated_day(hit: Hit) -> bool:
     day = hit.created_at.date()
     places = (hit.heading, hit.title, source_name(hit.source))
     return any(span.day == day for place in places for span in date_spans(place))
+
+
+def is_dated_by_file(hit: Hit) -> bool:
+    """Return whether only the time at which a file was written tells of which day a hit is."""
+    return hit.metadata.get(DATED_BY_FILE) == hit.created_at.isoformat(timespec="seconds")
 
 
 _TIME_WORDS = lazy_regex(rf"{_MONTHS}|{_WEEKDAYS}", re.IGNORECASE)

@@ -314,7 +314,8 @@ def _are_below_other_options(question: str, drafts: Sequence[CandidateSentence])
 def candidate_sentences(outcome: SearchOutcome) -> list[CandidateSentence]:
     """Return the sentences of the best hits, ordered by how much of the question they cover."""
     # A gist repeats sentences of passages, or counts what a file holds.
-    hits = [hit for hit in outcome.hits[:MAX_HITS_READ] if hit.type not in RESTATING_TYPES]
+    read = [hit for hit in outcome.hits[:MAX_HITS_READ] if hit.type not in RESTATING_TYPES]
+    hits = outcome.with_document_metadata(read)
     around = outcome.load_turns_around(hits)
     said = {place: hit.text for hit in (*hits, *around) if (place := _place(hit))}
     drafts = [

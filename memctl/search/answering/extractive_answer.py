@@ -33,6 +33,7 @@ from memctl.search.answering.evidence_parts import (
     has_date,
     has_reason,
     has_relative_time,
+    is_dated_by_file,
     is_first_person,
     is_of_stated_day,
     is_said,
@@ -397,9 +398,7 @@ def newest_first(question: str, hits: Iterable[Hit]) -> list[Hit]:
         older = (
             place
             for place, other in enumerate(ordered)
-            if other.hit.created_at < hit.created_at
-            and asked & other.terms <= terms
-            and _differ(other, item)
+            if _age(other) < _age(item) and asked & other.terms <= terms and _differ(other, item)
         )
         ordered.insert(next(older, len(ordered)), item)
     return [item.hit for item in ordered]
@@ -425,8 +424,8 @@ def _current_and_former(
     def may_count(item: EvidenceSentence) -> bool:
         """Return whether a sentence may tell another state than the best one."""
         made, made_best = item.hit.created_at.date(), best.hit.created_at.date()
-        is_later = made > made_best
-        if last_day is not None and is_later and made > last_day >= made_best:
+        is_later = _is_of_later_day(item, best)
+        if last_day is not None and made > last_day >= made_best:
             return False  # it did not hold yet at the time asked for
         if only_supposes(item.text, question) or lacks_count(item.text, question):
             return False
@@ -446,17 +445,33 @@ def _current_and_former(
             or _retracts(outcome, item, best)
             or _retracts(outcome, best, item)
             or _calls_off(outcome, best, item)
-            or _is_succession(outcome, *sorted((best, item), key=lambda each: each.hit.created_at))
+            or _is_succession(outcome, *sorted((best, item), key=_age))
         )
     ]
     if not others:
         return []
 
-    def age(item: EvidenceSentence) -> tuple[datetime, bool]:
-        return item.hit.created_at, _retracts(outcome, item, best)
+    def order_of(item: EvidenceSentence) -> tuple[bool, datetime, bool]:
+        is_dated, written = _age(item)
+        is_retraction = _retracts(outcome, item, best)
+        return is_dated or is_retraction, written, is_retraction
 
-    order = sorted((best, *others), key=age, reverse=not wants_oldest)
+    order = sorted((best, *others), key=order_of, reverse=not wants_oldest)
     return [order[0], order[1] if order[0] is best else best]
+
+
+def _age(item: EvidenceSentence) -> tuple[bool, datetime]:
+    """Return what sorts sentences by age, the oldest first.
+
+    The time at which a file was written is the latest that its text may be from: it may be older
+    than any that says of which day it is.
+    """
+    return not is_dated_by_file(item.hit), item.hit.created_at
+
+
+def _is_of_later_day(one: EvidenceSentence, other: EvidenceSentence) -> bool:
+    """Return whether a sentence is of a later day than another one."""
+    return _age(one) > _age(other) and _day(one) != _day(other)
 
 
 def _is_of_another_thing(
@@ -517,7 +532,7 @@ def _has_different_state(
     if item.score < _MIN_STEP_SHARE * best.score:
         return False
     question = outcome.asked.text
-    earlier, later = sorted((best, item), key=lambda each: each.hit.created_at)
+    earlier, later = sorted((best, item), key=_age)
     if _day(earlier) == _day(later) or is_table_row(best.text) or is_table_row(item.text):
         return False
     if _have_one_post(earlier, later):
@@ -556,7 +571,7 @@ def _retracts(outcome: SearchOutcome, later: EvidenceSentence, earlier: Evidence
     before what it denies that the earlier one lacks: "The blue van no longer stands in lot 4" says
     nothing of the red one.
     """
-    is_older = later.hit.created_at < earlier.hit.created_at
+    is_older = later.hit.created_at < earlier.hit.created_at and _age(later) < _age(earlier)
     if is_older or later.score < MIN_CLOSE or is_table_row(later.text):
         return False
     denied = retractions(later.text)
@@ -566,11 +581,8 @@ def _retracts(outcome: SearchOutcome, later: EvidenceSentence, earlier: Evidence
     asked = frozenset(query_terms(outcome.asked.text, languages))
     known = earlier.terms | asked
     told = later.terms.union(query_terms(f"{later.hit.title}\n{later.hit.heading}", languages))
-    is_covered = all(
-        not told.isdisjoint(slot)
-        for slot in outcome.question.slots
-        if not earlier.terms.isdisjoint(slot)
-    )
+    shared = [slot for slot in outcome.question.slots if not earlier.terms.isdisjoint(slot)]
+    is_covered = bool(shared) and all(not told.isdisjoint(slot) for slot in shared)
     for each in denied:
         value = frozenset(query_terms(each.denied, languages))
         if 2 * len((value & earlier.terms) - asked) < max(1, len(value - asked)):
@@ -600,7 +612,7 @@ def _calls_off(outcome: SearchOutcome, best: EvidenceSentence, item: EvidenceSen
     called_off = _CALLED_OFF.search(item.text)
     if not asks_for_plan or called_off is None or len(item.text) > _MAX_CHANGE_LENGTH:
         return False
-    if best.hit.created_at.date() >= item.hit.created_at.date():
+    if not _is_of_later_day(item, best):
         return False
     what = frozenset(query_terms(item.text[: called_off.start()], outcome.languages))
     titles = f"{best.hit.title}\n{best.hit.heading}"
@@ -616,7 +628,7 @@ def _is_succession(
 ) -> bool:
     """Return whether a later sentence gives the post that is asked about to somebody else."""
     asked = {term for slot in outcome.question.slots for term in slot}
-    return _day(earlier) < _day(later) and any(
+    return _is_of_later_day(later, earlier) and any(
         new.succeeds(old) and not new.post.isdisjoint(asked)
         for new in _post_holders(later)
         for old in _post_holders(earlier)
@@ -735,10 +747,22 @@ def _reading_order(chosen: Sequence[EvidenceSentence]) -> list[EvidenceSentence]
 def _render_states(outcome: SearchOutcome, ordered: Sequence[EvidenceSentence]) -> str:
     one, other = ordered
     first, second = _numbered_sentence(one, 1), _numbered_sentence(other, 2)
-    if _day(one) == _day(other) and _retracts(outcome, one, other):
-        return f"As of {_day(one)}: {first} Earlier: {second}"
-    if _day(one) == _day(other):
+    is_same_day = _day(one) == _day(other)
+    one_is_undated, other_is_undated = is_dated_by_file(one.hit), is_dated_by_file(other.hit)
+    if _retracts(outcome, one, other):
+        now = "" if one_is_undated else f"As of {_day(one)}: "
+        then = "" if other_is_undated or is_same_day else f", on {_day(other)}"
+        return f"{now}{first} Earlier{then}: {second}"
+    if is_same_day:
         return f"{first} But also: {second}"
+    if one_is_undated != other_is_undated:
+        return " ".join(
+            f"{'Of an unknown day' if is_undated else f'On {_day(item)}'}: {text}"
+            for item, text, is_undated in (
+                (one, first, one_is_undated),
+                (other, second, other_is_undated),
+            )
+        )
     if _day(one) < _day(other):
         return f"On {_day(one)}: {first} Later, on {_day(other)}: {second}"
     return f"As of {_day(one)}: {first} Earlier, on {_day(other)}: {second}"

@@ -60,6 +60,8 @@ class SearchOutcome(Struct, frozen=True, dict=True):
     """Reads the passages of a hit's document."""
     load_author: Callable[[Hit], str]
     """Reads who wrote a hit's document."""
+    with_document_metadata: Callable[[Sequence[Hit]], tuple[Hit, ...]]
+    """Returns hits with the metadata of their documents."""
     load_statements_of: Callable[[TimeExpression], tuple[tuple[Hit, Hit], ...]]
     """Reads the weightiest statements made in a period, each with the passage it stands in."""
     load_turns_around: Callable[[Sequence[Hit]], tuple[Hit, ...]]
