@@ -880,6 +880,41 @@ def test_when_a_file_was_written_does_not_tell_which_of_two_is_newer(
     assert given.text == f"On 2026-03-24: {new} [1] Of an unknown day: {old} [2]"
 
 
+@pytest.mark.parametrize("status", ["superseded by rule 9", "Obsolete", None])
+def test_what_a_superseded_document_states_is_told_as_no_longer_so(
+    shelf: Shelf, memory_of: MemoryOf, status: str | None
+) -> None:
+    old, new = "The tide gauge is read by Petra.", "The gauge has a logger."
+    supersedes = "" if status else "Supersedes: Rule 7\n"
+    shelf.put(
+        [
+            memory_of("old", old, created_at=MARCH, title="Rule 007: readings"),
+            memory_of("new", f"{supersedes}\n{new}", created_at=MAY, title="Rule 9: gauge"),
+        ]
+    )
+    document_of_rule = replace(
+        document("d_old", "en"), metadata={"status": status} if status else {}
+    )
+    with shelf.stores["kb"].write() as transaction:
+        transaction.append("documents", documents_table([document_of_rule]))
+    given = ask(shelf.searcher(), "Who reads the tide gauge?")
+    assert given.text == f"No longer so: {old} [1]"
+
+
+def test_a_note_that_replaces_that_of_a_day_supersedes_it(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    old = "The harbour crane is serviced by Halden."
+    new = "The harbour crane is serviced by Vestas."
+    shelf.put(
+        [
+            memory_of("old", old, created_at=MARCH),
+            memory_of("new", f"This replaces my note of 24 March.\n\n{new}", created_at=MAY),
+        ]
+    )
+    assert ask(shelf.searcher(), "Who services the harbour crane?").text == f"{new} [1]"
+
+
 def test_an_insight_tells_which_of_two_values_that_it_quotes_is_the_newest(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from memctl.language.date_mentions import date_spans
 from memctl.language.sentence_splitting import has_empty_line, split_sentences
+from memctl.language.sentence_values import values
 from memctl.language.term_analysis import query_terms
 from memctl.language.word_lists import (
     all_languages,
@@ -20,7 +21,7 @@ from memctl.language.word_lists import (
     load_language,
     month_numbers,
 )
-from memctl.literals import DATED_BY_FILE
+from memctl.literals import DATED_BY_FILE, NOT_IN_FORCE
 from memctl.patterns import lazy_regex
 from memctl.records import Hit, source_name
 from memctl.understanding.text_outline import ROLES, speaker_of
@@ -634,7 +635,7 @@ _DENIES = lazy_regex(
 _SAYS_INSTEAD = lazy_regex(
     r"\b(?:now|but|instead|rather|since|because|as|so|from|until|it['’]?s|they['’]?re)\b|[;:–—]"
     r"|, (?:it|they|we|he|she|this|that|(?:i|you)(?! (?:think|know|believe|guess|suppose)))\b"
-    r"|\w+ \w+ [^,]*\w, (?:and )?not\b[^.;:,]*\bany ?(?:more|longer)\b",
+    r"|\w+ \w+ [^,]*\w, (?:and )?(?:not\b[^.;:,]*\bany ?(?:more|longer)|no longer)\b",
     re.IGNORECASE,
 )
 _ASKS_WHETHER = lazy_regex(
@@ -924,4 +925,77 @@ def older_versions(hits: Iterable[Hit]) -> frozenset[str]:
         if any(mark for *_, mark in versions.values())
         for document, rank in versions.items()
         if rank[:3] < max(each[:3] for each in versions.values())
+    )
+
+
+_IS_NOT_IN_FORCE = lazy_regex(rf"\W*{NOT_IN_FORCE}", re.IGNORECASE)
+_IS_DRAFT = lazy_regex(r"\W*(?:draft|entwurf|brouillon|borrador|bozza|concept)\b", re.IGNORECASE)
+_SUPERSEDES = lazy_regex(
+    r"^\W{0,6}(?:supersedes|replaces|obsoletes|ersetzt|remplace|reemplaza|sustituye(?: a)?)"
+    r"\W{0,4}:\W{0,4}(?P<field>[^\n]{3,80})"
+    r"|\b(?:supersedes|obsoletes) (?P<said>[^\n.;]{3,80})"
+    r"|\b(?:this|these)(?: \w+)? replaces? (?P<this>[^\n.;]{3,80})",
+    re.IGNORECASE | re.MULTILINE,
+)
+_TARGET_OF_LINK = lazy_regex(r"\]\([^)\n]*\)")
+_BETWEEN_DOCUMENTS = lazy_regex(r"[,&]|\b(?:and|und|et|y)\b", re.IGNORECASE)
+_BESIDE_A_NAME = frozenset(
+    {"a", "an", "the", "my", "our", "your", "this", "that", "of", "from", "no", "nr", "old"}
+)
+_FEWEST_WORDS_OF_NAME = 2
+
+
+def superseded_documents(hits: Sequence[Hit]) -> frozenset[str]:
+    """Return the ids of documents that are no longer in force, as they or others say.
+
+    They say so of themselves ("Status: superseded"), or a hit of another document names them by
+    title, file or, if only one is of it, day: "Supersedes: ADR 12", "this replaces my note of
+    3 May".
+    """
+    found = {hit.document_id: hit for hit in hits if hit.document_id}
+    retired = {
+        document
+        for document, hit in found.items()
+        if _IS_NOT_IN_FORCE.match(str(hit.metadata.get("status") or ""))
+    }
+    names = {
+        document: [_words_of_name(name) for name in (hit.title, source_name(hit.source))]
+        for document, hit in found.items()
+    }
+    for hit in hits:
+        for said in _superseded_names(hit.text):
+            words = _words_of_name(said)
+            others = [document for document in found if document != hit.document_id]
+            if len(words) >= _FEWEST_WORDS_OF_NAME:
+                retired.update(d for d in others if any(words <= name for name in names[d]))
+            of_day = [document for document in others if _is_of_day(found[document], said)]
+            retired.update(of_day if len(of_day) == 1 else ())
+    return frozenset(retired)
+
+
+def is_draft(hit: Hit) -> bool:
+    """Return whether the document of a hit is not in force yet, as it says itself."""
+    return _IS_DRAFT.match(str(hit.metadata.get("status") or "")) is not None
+
+
+def _superseded_names(text: str) -> Iterator[str]:
+    for found in _SUPERSEDES.finditer(text):
+        said = found["field"] or found["said"] or found["this"]
+        yield from _BETWEEN_DOCUMENTS.split(_TARGET_OF_LINK.sub(" ", said))
+
+
+def _words_of_name(name: str) -> frozenset[str]:
+    """Return the words of the name of a document, and its numbers without leading zeros."""
+    words = (word.lower().lstrip("0") for word in _WORD.findall(name))
+    return frozenset(word for word in words if word and word not in _BESIDE_A_NAME)
+
+
+def _is_of_day(hit: Hit, said: str) -> bool:
+    """Return whether a text names the day of a hit, perhaps without its year."""
+    made = hit.created_at
+    return not is_dated_by_file(hit) and any(
+        reading[1:] == (made.month, made.day) and reading[0] in (None, made.year)
+        for value in values(said)
+        if value.kind == "date"
+        for reading in value.readings
     )

@@ -39,6 +39,7 @@ from memctl.search.answering.evidence_parts import (
     has_reason,
     has_relative_time,
     is_contact_without_address,
+    is_draft,
     is_of_stated_day,
     is_question,
     is_table_row,
@@ -55,6 +56,7 @@ from memctl.search.answering.evidence_parts import (
     split_parts,
     stated_values,
     states_asked_value,
+    superseded_documents,
 )
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import MAX_HITS_READ, SearchOutcome
@@ -165,6 +167,8 @@ class EvidenceSentence(Struct, frozen=True):
     terms: frozenset[str]
     speaker: str = ""
     """Who says it, where it speaks of him and does not name him."""
+    is_superseded: bool = False
+    """Whether its document is no longer in force."""
 
     @property
     def text(self) -> str:
@@ -178,8 +182,8 @@ class EvidenceSentence(Struct, frozen=True):
 
     @property
     def has_ended(self) -> bool:
-        """Whether more than half of it is a fact that has ended."""
-        return _has_ended(self.hit, self.start, self.end)
+        """Whether more than half of it is a fact that has ended, or its document has."""
+        return self.is_superseded or _has_ended(self.hit, self.start, self.end)
 
 
 def _has_ended(hit: Hit, start: int, end: int) -> bool:
@@ -194,9 +198,13 @@ def _has_ended(hit: Hit, start: int, end: int) -> bool:
 
 def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     """Return the sentences of the best hits, best first; ties in the order of the hits."""
-    drafts = candidate_sentences(outcome)[:_MAX_JUDGED]
+    candidates = candidate_sentences(outcome)
+    drafts = candidates[:_MAX_JUDGED]
     if not drafts:
         return []
+    superseded = superseded_documents(
+        list({draft.hit.memory_id: draft.hit for draft in candidates}.values())
+    )
     question = outcome.asked.text
     is_choice = _CHOICE_WORD.search(question) is not None
     wants_amount, wants_reason = asks_for_amount(question), asks_why(question)
@@ -254,9 +262,11 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                     and not has_reason(draft.part.text, question)
                 ),
                 definition_weight=definition_weight,
-                penalty=_OLDER_VERSION_PENALTY * (draft.hit.document_id in older),
+                penalty=_OLDER_VERSION_PENALTY
+                * (draft.hit.document_id in older or is_draft(draft.hit)),
             ),
             draft.terms,
+            is_superseded=draft.hit.document_id in superseded,
         )
         for draft, odd, is_of_another_option in zip(drafts, odds, of_another_option, strict=True)
     ]

@@ -746,7 +746,8 @@ def _reading_order(chosen: Sequence[EvidenceSentence]) -> list[EvidenceSentence]
 
 def _render_states(outcome: SearchOutcome, ordered: Sequence[EvidenceSentence]) -> str:
     one, other = ordered
-    first, second = _numbered_sentence(one, 1), _numbered_sentence(other, 2)
+    first = _numbered_sentence(one, 1)
+    second = _numbered_sentence(replace(other, is_superseded=False), 2)  # "Earlier" says it
     is_same_day = _day(one) == _day(other)
     one_is_undated, other_is_undated = is_dated_by_file(one.hit), is_dated_by_file(other.hit)
     if _retracts(outcome, one, other):
