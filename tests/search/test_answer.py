@@ -901,6 +901,18 @@ def test_what_a_superseded_document_states_is_told_as_no_longer_so(
     assert given.text == f"No longer so: {old} [1]"
 
 
+def test_a_price_is_no_earlier_number_of_things(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put(
+        [
+            memory_of("old", "Set-up of a loom at the mill: 1,250 EUR once", created_at=MARCH),
+            memory_of(
+                "new", "Thanks for your order of four looms at 980 EUR each.", created_at=MAY
+            ),
+        ]
+    )
+    assert "Earlier" not in ask(shelf.searcher(), "How many looms did we order?").text
+
+
 def test_a_note_that_replaces_that_of_a_day_supersedes_it(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:

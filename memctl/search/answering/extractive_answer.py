@@ -114,6 +114,7 @@ _ASKS_FOR_PLAN = lazy_regex(
     re.IGNORECASE,
 )
 _OF_PAST = lazy_regex(r"\b(?:did|was|were|wurden?|war(?:en)?)\b", re.IGNORECASE)
+_ASKS_COUNT = lazy_regex(r"\b(?:how many|wie viele|combien de|cuánt[oa]s)\b", re.IGNORECASE)
 _CALLED_OFF = lazy_regex(
     r"\b(?:is|are|was|were|has been|have been)(?: now)?"
     r" (?:off|cancell?ed|called off|dropped|scrapped|abandoned|shelved)\b(?! (?:on|at|by|to)\b)"
@@ -429,6 +430,8 @@ def _current_and_former(
             return False  # it did not hold yet at the time asked for
         if only_supposes(item.text, question) or lacks_count(item.text, question):
             return False
+        if _only_measures(item.text, question):
+            return False
         if item in likely or (not item.has_ended and is_later) or looks_back:
             return True
         return _is_succession(outcome, item, best) or _retracts(outcome, item, best)
@@ -676,6 +679,12 @@ def _are_of_one_kind(one: str, other: str) -> bool:
     """Return whether two sentences give values that could replace each other: both a price, say."""
     left, right = _kinds(one), _kinds(other)
     return not left or not right or not left.isdisjoint(right)
+
+
+def _only_measures(text: str, question: str) -> bool:
+    """Return whether a question asks for a number of things, and a text has only other values."""
+    kinds = {kind for kind, _ in _kinds(text)} if _ASKS_COUNT.search(question) else set()
+    return bool(kinds) and kinds.isdisjoint({"quantity", "number"})
 
 
 def _count_what_is_asked(question: str, *sentences: str) -> bool:
