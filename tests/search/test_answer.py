@@ -898,7 +898,25 @@ def test_what_a_superseded_document_states_is_told_as_no_longer_so(
     with shelf.stores["kb"].write() as transaction:
         transaction.append("documents", documents_table([document_of_rule]))
     given = ask(shelf.searcher(), "Who reads the tide gauge?")
-    assert given.text == f"No longer so: {old} [1]"
+    why = f" ({status})" if status and " " in status else ""
+    assert given.text == f"No longer so{why}: {old} [1]"
+
+
+@pytest.mark.parametrize(
+    "later", ["Make the log rotation limit 30 files.", "The log rotation limit is 30 files now."]
+)
+def test_what_is_said_later_in_a_conversation_is_the_newer_state(
+    shelf: Shelf, memory_of: MemoryOf, later: str
+) -> None:
+    old = "Set the log rotation with a limit of 14 files."
+    shelf.put(
+        [
+            memory_of("later", later, type="turn", session_id="s", turn=7, created_at=MAY),
+            memory_of("old", old, type="turn", session_id="s", turn=2, created_at=MAY),
+        ]
+    )
+    given = ask(shelf.searcher(), "What is the log rotation limit?")
+    assert given.text == f"As of 2026-05-12: {later} [1] Earlier: {old} [2]"
 
 
 def test_a_price_is_no_earlier_number_of_things(shelf: Shelf, memory_of: MemoryOf) -> None:

@@ -115,6 +115,12 @@ _ASKS_FOR_PLAN = lazy_regex(
 )
 _OF_PAST = lazy_regex(r"\b(?:did|was|were|wurden?|war(?:en)?)\b", re.IGNORECASE)
 _ASKS_COUNT = lazy_regex(r"\b(?:how many|wie viele|combien de|cuánt[oa]s)\b", re.IGNORECASE)
+_SETS_VALUE = lazy_regex(
+    r"^(?:[^\W\d_][\w.'’-]*: )?(?:ok(?:ay)?,? |please |let['’]?s |and )*"
+    r"(?:make|set|change|put|raise|lower|increase|reduce|bump)\b",
+    re.IGNORECASE,
+)
+"""What asks in a conversation for something to be otherwise."""
 _CALLED_OFF = lazy_regex(
     r"\b(?:is|are|was|were|has been|have been)(?: now)?"
     r" (?:off|cancell?ed|called off|dropped|scrapped|abandoned|shelved)\b(?! (?:on|at|by|to)\b)"
@@ -454,27 +460,38 @@ def _current_and_former(
     if not others:
         return []
 
-    def order_of(item: EvidenceSentence) -> tuple[bool, datetime, bool]:
-        is_dated, written = _age(item)
+    def order_of(item: EvidenceSentence) -> tuple[bool, datetime, int, bool]:
+        is_dated, written, turn = _age(item)
         is_retraction = _retracts(outcome, item, best)
-        return is_dated or is_retraction, written, is_retraction
+        return is_dated or is_retraction, written, turn, is_retraction
 
     order = sorted((best, *others), key=order_of, reverse=not wants_oldest)
     return [order[0], order[1] if order[0] is best else best]
 
 
-def _age(item: EvidenceSentence) -> tuple[bool, datetime]:
+def _age(item: EvidenceSentence) -> tuple[bool, datetime, int]:
     """Return what sorts sentences by age, the oldest first.
 
     The time at which a file was written is the latest that its text may be from: it may be older
     than any that says of which day it is.
     """
-    return not is_dated_by_file(item.hit), item.hit.created_at
+    return not is_dated_by_file(item.hit), item.hit.created_at, item.hit.turn or 0
 
 
 def _is_of_later_day(one: EvidenceSentence, other: EvidenceSentence) -> bool:
     """Return whether a sentence is of a later day than another one."""
     return _age(one) > _age(other) and _day(one) != _day(other)
+
+
+def _is_told_later(one: EvidenceSentence, other: EvidenceSentence) -> bool:
+    """Return whether a sentence is known to be the later one though both are of one day.
+
+    It is if it was said later in a conversation, or the other one's file may be older than it
+    looks.
+    """
+    if one.hit.session_id is not None and one.hit.session_id == other.hit.session_id:
+        return (one.hit.turn or 0) > (other.hit.turn or 0)
+    return is_dated_by_file(other.hit) and not is_dated_by_file(one.hit)
 
 
 def _is_of_another_thing(
@@ -536,7 +553,12 @@ def _has_different_state(
         return False
     question = outcome.asked.text
     earlier, later = sorted((best, item), key=_age)
-    if _day(earlier) == _day(later) or is_table_row(best.text) or is_table_row(item.text):
+    if is_table_row(best.text) or is_table_row(item.text):
+        return False
+    if _day(earlier) == _day(later) and not (
+        _is_told_later(later, earlier)
+        and (_states_a_change(later.text, question) or _SETS_VALUE.search(later.text))
+    ):
         return False
     if _have_one_post(earlier, later):
         return _is_succession(outcome, earlier, later)
@@ -763,6 +785,8 @@ def _render_states(outcome: SearchOutcome, ordered: Sequence[EvidenceSentence]) 
         now = "" if one_is_undated else f"As of {_day(one)}: "
         then = "" if other_is_undated or is_same_day else f", on {_day(other)}"
         return f"{now}{first} Earlier{then}: {second}"
+    if is_same_day and _is_told_later(one, other):
+        return f"As of {_day(one)}: {first} Earlier: {second}"
     if is_same_day:
         return f"{first} But also: {second}"
     if one_is_undated != other_is_undated:
@@ -796,10 +820,17 @@ def _needs_date(item: EvidenceSentence) -> bool:
 
 def _numbered_sentence(item: EvidenceSentence, number: int) -> str:
     words = plain_quote(item.quoted_text)
-    words = f"No longer so: {words}" if item.has_ended else words
+    if item.has_ended:
+        words = f"No longer so{_status(item)}: {words}"
     path = f"{item.path}{PATH_SEPARATOR}" if item.path else ""
     path = f"{item.speaker}: " if item.speaker else path
     return f"{path}{words} [{number}]"
+
+
+def _status(item: EvidenceSentence) -> str:
+    """Return what a document no longer in force says of that: " (superseded by rule 9)"."""
+    status = item.hit.metadata.get("status") if item.is_superseded else None
+    return f" ({status})" if isinstance(status, str) and " " in status else ""
 
 
 def _day(item: EvidenceSentence) -> str:
