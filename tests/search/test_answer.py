@@ -931,6 +931,31 @@ def test_a_price_is_no_earlier_number_of_things(shelf: Shelf, memory_of: MemoryO
     assert "Earlier" not in ask(shelf.searcher(), "How many looms did we order?").text
 
 
+@pytest.mark.parametrize(
+    ("heading", "question", "is_told"),
+    [
+        ("1.8.0 - 2026-03-19", "When was 1.8 released?", True),
+        ("[1.8.0] - 2026-03-19", "When did version 1.8.0 come out?", True),
+        ("v1.8 (19 March 2026)", "When was v1.8 published?", True),
+        ("1.8.1 - 2026-03-19", "When was 1.8.0 released?", False),
+        ("1.8.0 - 2026-03-19", "When was Kestrel 1.8 released?", False),
+    ],
+)
+def test_the_heading_of_a_change_log_tells_when_a_version_was_released(
+    shelf: Shelf, memory_of: MemoryOf, heading: str, question: str, *, is_told: bool
+) -> None:
+    plan = "Release 1.8 goes out on 12 March."
+    text = f"## {heading}\n\n- Tide tables for Brest\n- Night mode"
+    shelf.put(
+        [
+            memory_of("plan", plan, created_at=MARCH),
+            memory_of("log", text, title="Changes", heading=f"Changes > {heading}"),
+        ]
+    )
+    given = ask(shelf.searcher(), question).text
+    assert (given == f"Changes > {heading} [1]") is is_told
+
+
 def test_a_note_that_replaces_that_of_a_day_supersedes_it(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:

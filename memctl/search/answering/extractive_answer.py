@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import date, datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.language.date_mentions import leading_day
+from memctl.language.date_mentions import date_spans, leading_day
 from memctl.language.sentence_values import CHANGE_WORDS, values
 from memctl.language.term_analysis import query_terms
 from memctl.patterns import lazy_regex
@@ -59,7 +59,7 @@ from memctl.search.answering.list_answer import list_answer
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.answering.table_totals import extreme_answer, total_answer, unpaid_answer
-from memctl.search.query.question import Question, TimeExpression
+from memctl.search.query.question import Question, TimeExpression, version_at
 from memctl.understanding.relation_extraction import PostHolder, post_holders
 from memctl.understanding.triggers import asking_length
 
@@ -217,14 +217,14 @@ def _with_asked_names(text: str, asked: Question) -> str:
 
 
 def special_answer(outcome: SearchOutcome) -> Answer | None:
-    """Answer a question for a total of a table, the events of a period or the items of a list.
+    """Answer a question for a total, the day of a release, the events of a period or a list.
 
     Returns None for other questions, which sentences answer.
     """
     for each in (outcome, *_by_other_names(outcome)):
         if found := total_answer(each) or unpaid_answer(each) or extreme_answer(each):
             return found
-    return period_answer(outcome) or list_answer(outcome)
+    return release_answer(outcome) or period_answer(outcome) or list_answer(outcome)
 
 
 def _by_other_names(outcome: SearchOutcome) -> Iterator[SearchOutcome]:
@@ -835,6 +835,64 @@ def _status(item: EvidenceSentence) -> str:
 
 def _day(item: EvidenceSentence) -> str:
     return item.hit.created_at.date().isoformat()
+
+
+# --- when a version was released ------------------------------------------------------------------
+
+_RELEASE_CONFIDENCE = 0.85
+_ASKS_FOR_RELEASE = lazy_regex(
+    r"\b(?:releas\w+|publish\w*|ship\w*|tagged|out|veröffentlicht\w*|erschien\w*|publiée?s?"
+    r"|sortie?s?|publicad[ao]|lanzad[ao])\b",
+    re.IGNORECASE,
+)
+_RELEASE_HEADING = lazy_regex(
+    r"(?:version |release )?\[?v?(?P<version>\d+(?:\.\d+)+)\]?(?:\([^)\s]*\))?"
+    r"\W{1,5}(?P<day>\d[^()\[\]]{5,20}?|[^\W\d_]{3,9} [^()\[\]]{5,16}?)\W*",
+    re.IGNORECASE,
+)
+"""A heading of a change log: "[1.8.0] - 2026-03-19", "v1.7.0 (30 September 2025)"."""
+
+
+def release_answer(outcome: SearchOutcome) -> Answer | None:
+    """Return the heading of a change log that says when the asked version was released.
+
+    None for other questions, and if no heading, or headings of several days, say so.
+    """
+    question = outcome.asked
+    asked = [
+        version for at in range(len(question.words)) if (version := version_at(question.words, at))
+    ]
+    is_asked = asks_when(question.text) and _ASKS_FOR_RELEASE.search(question.text)
+    if len(asked) != 1 or not is_asked:
+        return None
+    found = list(_release_headings(outcome, asked[0]))
+    if len({day for day, _ in found}) != 1:
+        return None
+    excerpt = found[0][1]
+    title = f"{excerpt.hit.title}{PATH_SEPARATOR}" if excerpt.hit.title else ""
+    return Answer(
+        f"{title}{plain_quote(excerpt.text)} [1]",
+        found=True,
+        method=METHOD,
+        confidence=_RELEASE_CONFIDENCE,
+        citations=(cite(1, excerpt),),
+    )
+
+
+def _release_headings(outcome: SearchOutcome, asked: str) -> Iterator[tuple[date, HitExcerpt]]:
+    """Yield the headings of a version, each with its day; "1.8" is 1.8.0, too."""
+    names = [slot for slot in outcome.asked.names if f"v{asked}" not in slot]
+    for hit in outcome.hits:
+        about = outcome.terms_in(f"{hit.title}\n{hit.source}\n{hit.heading}\n{hit.text}")
+        if any(about.isdisjoint(name) for name in names):
+            continue
+        for heading in hit.heading.split(PATH_SEPARATOR):
+            said, at = _RELEASE_HEADING.fullmatch(heading), hit.text.find(heading)
+            if said is None or at < 0 or said["version"] not in (asked, f"{asked}.0"):
+                continue
+            days = [span.day for span in date_spans(said["day"]) if span.day is not None]
+            if len(days) == 1:
+                yield days[0], HitExcerpt(hit, at, at + len(heading))
 
 
 # --- what happened in a period --------------------------------------------------------------------
