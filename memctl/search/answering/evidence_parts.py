@@ -703,6 +703,16 @@ _HINT_OF_RETRACTION = lazy_regex(
 )
 
 
+_ONLY_CONSIDERS = lazy_regex(
+    r"\b(?:could|might|would|whether|consider(?:s|ed|ing)?|propos\w+|suggest\w*|idea|maybe"
+    r"|perhaps|reject(?:s|ed)?|(?:decided|voted|advised) (?:against|not to)|not (?:yet|to)"
+    r"|won['’]t|könnten?|vielleicht|falls|pourrait|peut-être|podría|quizás?|tal vez)\b"
+    r"|\?\W*$",
+    re.IGNORECASE,
+)
+"""What says that a change is only thought of, or was decided against."""
+
+
 class Retraction(Struct, frozen=True):
     """What a sentence says is so no longer."""
 
@@ -711,10 +721,15 @@ class Retraction(Struct, frozen=True):
     denied: str
 
 
+def only_considers(text: str) -> bool:
+    """Return whether a text says of a change that it may come, or was decided against."""
+    return _ONLY_CONSIDERS.search(text) is not None
+
+
 @lru_cache(maxsize=256)
 def retractions(sentence: str) -> tuple[Retraction, ...]:
     """Return what a sentence says is so no longer: "called Clamp, not Vise any more"."""
-    if _HINT_OF_RETRACTION.search(sentence) is None:
+    if _HINT_OF_RETRACTION.search(sentence) is None or only_considers(sentence):
         return ()
     return tuple(
         Retraction(sentence[: found.start()], found["denied"])

@@ -40,6 +40,7 @@ from memctl.search.answering.evidence_parts import (
     is_table_row,
     is_time_word,
     lacks_count,
+    only_considers,
     only_supposes,
     retractions,
     speaker_of_himself,
@@ -438,6 +439,8 @@ def _current_and_former(
             return False
         if _only_measures(item.text, question):
             return False
+        if only_considers(max(best, item, key=_age).text):
+            return False  # nothing has changed
         if item in likely or (not item.has_ended and is_later) or looks_back:
             return True
         return _is_succession(outcome, item, best) or _retracts(outcome, item, best)
