@@ -52,6 +52,15 @@ STATED = "stated"
 """The method of what a person has stated or edited by hand; a model's word does not end it."""
 RESTATING_TYPES = ("gist", EXCHANGE)
 """The types of memories that state nothing which their evidence does not state in these words."""
+DATED_BY_FILE = "dated_by_file"
+"""Where the metadata of a document says when its file was written, if nothing else tells its day: a
+file that is copied, cloned or unpacked may look newer than what it says."""
+NOT_IN_FORCE = (
+    r"(?:superseded|obsolete|outdated|withdrawn|deprecated|revoked|repealed|rescinded|replaced"
+    r"|überholt|veraltet|ersetzt|aufgehoben|obsol[eè]te|remplacée?|abrogée?|obsolet[oa]"
+    r"|sustituid[oa]|derogad[oa]|reemplazad[oa])\b"
+)
+"""A pattern of the status of a document that is no longer in force."""
 DAILY_SUMMARY, LOOKING_BACK = "daily summary", "looking back"
 OWN_SOURCES = (DAILY_SUMMARY, LOOKING_BACK)
 """How the sources begin of what is written by itself: it says again what others say, and which

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import chain, islice
@@ -14,7 +15,16 @@ from memctl.ingest.batches import PIPELINE_VERSION, PreparedDocument, WantedSour
 from memctl.ingest.chunking import ChunkSizes, Passage, chunk
 from memctl.language.inline_tags import find_hashtags, without_wikilinks
 from memctl.language.term_analysis import embedding_text, passage_terms
-from memctl.literals import ARCHIVED, EXCHANGE, QUOTED, SESSION_READER, DocType
+from memctl.literals import (
+    ARCHIVED,
+    DATED_BY_FILE,
+    EXCHANGE,
+    NOT_IN_FORCE,
+    QUOTED,
+    SESSION_READER,
+    DocType,
+)
+from memctl.patterns import lazy_regex
 from memctl.records import (
     AskedTurn,
     Distilled,
@@ -58,6 +68,18 @@ _SHORTEST_STATEMENT = 20
 QUOTED_HEADING = "Quoted message"
 _FEWEST_WORDS = 4
 """Words of a quotation."""
+
+_BEGINNING = 1_000
+"""Characters in which a document says whether it is still in force."""
+_NO_LONGER = rf"{NOT_IN_FORCE}(?:[^\S\n]+[^\n]{{1,60}})?"
+_STATUS = lazy_regex(
+    rf"^\W{{0,6}}(?:status|statut|estado|stato)\W{{1,12}}(?P<field>{_NO_LONGER})"
+    rf"|^\W{{0,6}}(?P<line>{NOT_IN_FORCE}(?: by [^\n]{{1,60}})?)\W*$"
+    r"|\b(?:this|these|dieses?|diese[rs]?) \w+ (?:is|are|was|has been|have been|ist|wurde) "
+    rf"(?:now )?(?P<said>{NOT_IN_FORCE}(?: by [^\n.]{{1,60}})?)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A field ("Status: superseded by ADR 19"), a line, or a sentence ("This note is obsolete")."""
 
 IMPORTANCE_REASON = "importance_reason"
 """Where the metadata of a document says why it matters as much."""
@@ -130,7 +152,7 @@ def _document(parts: DocumentInputs) -> Document:
         created_at=source.created_at or read.created_at or item.modified_at or parts.now,
         ingested_at=parts.now,
         session_id=_session(parts),
-        metadata={**_metadata(parts), **_why(understood)},
+        metadata={**_status(parts), **_metadata(parts), **_dated_by(parts), **_why(understood)},
     )
 
 
@@ -147,6 +169,22 @@ def _metadata(parts: DocumentInputs) -> Metadata:
     """What the file says and what was given with it; what was given once outlasts a rereading."""
     read, given = parts.read.metadata, parts.wanted.item.source.metadata
     return {**given, **read} if parts.wanted.redo else {**read, **given}
+
+
+def _status(parts: DocumentInputs) -> dict[str, str]:
+    """Return the status of a text that says at its beginning that it is no longer in force."""
+    found = _STATUS.search(parts.read.text[:_BEGINNING])
+    if found is None:
+        return {}
+    return {"status": (found["field"] or found["line"] or found["said"]).strip()}
+
+
+def _dated_by(parts: DocumentInputs) -> dict[str, str]:
+    """Return when the file was written, where nothing else says of which day the document is."""
+    item = parts.wanted.item
+    if item.source.created_at or parts.read.created_at or not item.modified_at:
+        return {}
+    return {DATED_BY_FILE: item.modified_at.isoformat(timespec="seconds")}
 
 
 def _why(understood: Understanding) -> dict[str, str]:

@@ -359,6 +359,7 @@ class Searcher:
             load_past_versions=partial(load_past_versions, self._sources),
             load_author=partial(load_author, self._sources),
             load_owner=cache(partial(load_owner, self._sources)),
+            with_document_metadata=self.with_document_metadata,
             load_statements_of=partial(load_statements_of, self._sources, scope),
             notes=(
                 *analysis.notes,

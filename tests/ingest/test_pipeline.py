@@ -119,6 +119,29 @@ def test_a_file_is_as_old_as_its_time_stamp_where_it_says_nothing_itself(bench: 
     bench.paths(path)
     (document,) = bench.rows("documents")
     assert document["created_at"] == datetime.fromtimestamp(1_000_000_000, UTC)
+    assert document["metadata"] == '{"dated_by_file": "2001-09-09T01:46:40+00:00"}'
+
+
+def test_a_file_that_says_its_day_is_not_dated_by_its_time_stamp(bench: Bench) -> None:
+    bench.paths(bench.file("2026-03-02 a.txt", "Old news."))
+    assert bench.rows("documents")[0]["metadata"] == "{}"
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("# Rule 7\n\nStatus: superseded by rule 9\n\nOld.", "superseded by rule 9"),
+        ("# Rule 7\n\n## Status\n\nDeprecated\n\n## Context\n\nOld.", "Deprecated"),
+        ("---\nstatus: obsolete\n---\n\nOld news.", "obsolete"),
+        ("This note is superseded by rule 9.\n\nOld.", "superseded by rule 9"),
+        ("Status: accepted\n\nThe replaced pump is deprecated in value.", None),
+    ],
+)
+def test_a_text_that_is_no_longer_in_force_has_its_status_in_its_metadata(
+    bench: Bench, text: str, status: str | None
+) -> None:
+    bench.paths(bench.file("rule.md", text))
+    assert json.loads(bench.rows("documents")[0]["metadata"]).get("status") == status
 
 
 def test_wikilinks_become_relations_to_pages_with_their_evidence(bench: Bench) -> None:

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from memctl.ids import entity_id
+from memctl.literals import DATED_BY_FILE
 from memctl.records import Answer, Entity, Filters, Memory
 from memctl.schema.arrow_tables import documents_table, entities_table
 from memctl.search.answering.evidence_parts import (
@@ -1027,6 +1028,111 @@ def test_the_newest_value_counts_though_the_older_one_fits_the_question_better(
     assert given.text == f"As of 2026-05-12: {new} [1] Earlier, on 2026-03-24: {old} [2]"
 
 
+def test_when_a_file_was_written_does_not_tell_which_of_two_is_newer(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    old = "The lease for the kennels starts on 1 June 2026."
+    new = "The lease for the kennels starts on 15 June 2026."
+    shelf.put([memory_of("old", old, created_at=MAY), memory_of("new", new, created_at=MARCH)])
+    copied = replace(
+        document("d_old", "en"), created_at=MAY, metadata={DATED_BY_FILE: MAY.isoformat()}
+    )
+    with shelf.stores["kb"].write() as transaction:
+        transaction.append("documents", documents_table([copied]))
+    given = ask(shelf.searcher(), "When does the lease for the kennels start?")
+    assert given.text == f"On 2026-03-24: {new} [1] Of an unknown day: {old} [2]"
+
+
+@pytest.mark.parametrize("status", ["superseded by rule 9", "Obsolete", None])
+def test_what_a_superseded_document_states_is_told_as_no_longer_so(
+    shelf: Shelf, memory_of: MemoryOf, status: str | None
+) -> None:
+    old, new = "The tide gauge is read by Petra.", "The gauge has a logger."
+    supersedes = "" if status else "Supersedes: Rule 7\n"
+    shelf.put(
+        [
+            memory_of("old", old, created_at=MARCH, title="Rule 007: readings"),
+            memory_of("new", f"{supersedes}\n{new}", created_at=MAY, title="Rule 9: gauge"),
+        ]
+    )
+    document_of_rule = replace(
+        document("d_old", "en"), metadata={"status": status} if status else {}
+    )
+    with shelf.stores["kb"].write() as transaction:
+        transaction.append("documents", documents_table([document_of_rule]))
+    given = ask(shelf.searcher(), "Who reads the tide gauge?")
+    why = f" ({status})" if status and " " in status else ""
+    assert given.text == f"No longer so{why}: {old} [1]"
+
+
+@pytest.mark.parametrize(
+    "later", ["Make the log rotation limit 30 files.", "The log rotation limit is 30 files now."]
+)
+def test_what_is_said_later_in_a_conversation_is_the_newer_state(
+    shelf: Shelf, memory_of: MemoryOf, later: str
+) -> None:
+    old = "Set the log rotation with a limit of 14 files."
+    shelf.put(
+        [
+            memory_of("later", later, type="turn", session_id="s", turn=7, created_at=MAY),
+            memory_of("old", old, type="turn", session_id="s", turn=2, created_at=MAY),
+        ]
+    )
+    given = ask(shelf.searcher(), "What is the log rotation limit?")
+    assert given.text == f"As of 2026-05-12: {later} [1] Earlier: {old} [2]"
+
+
+def test_a_price_is_no_earlier_number_of_things(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put(
+        [
+            memory_of("old", "Set-up of a loom at the mill: 1,250 EUR once", created_at=MARCH),
+            memory_of(
+                "new", "Thanks for your order of four looms at 980 EUR each.", created_at=MAY
+            ),
+        ]
+    )
+    assert "Earlier" not in ask(shelf.searcher(), "How many looms did we order?").text
+
+
+@pytest.mark.parametrize(
+    ("heading", "question", "is_told"),
+    [
+        ("1.8.0 - 2026-03-19", "When was 1.8 released?", True),
+        ("[1.8.0] - 2026-03-19", "When did version 1.8.0 come out?", True),
+        ("v1.8 (19 March 2026)", "When was v1.8 published?", True),
+        ("1.8.1 - 2026-03-19", "When was 1.8.0 released?", False),
+        ("1.8.0 - 2026-03-19", "When was Kestrel 1.8 released?", False),
+    ],
+)
+def test_the_heading_of_a_change_log_tells_when_a_version_was_released(
+    shelf: Shelf, memory_of: MemoryOf, heading: str, question: str, *, is_told: bool
+) -> None:
+    plan = "Release 1.8 goes out on 12 March."
+    text = f"## {heading}\n\n- Tide tables for Brest\n- Night mode"
+    shelf.put(
+        [
+            memory_of("plan", plan, created_at=MARCH),
+            memory_of("log", text, title="Changes", heading=f"Changes > {heading}"),
+        ]
+    )
+    given = ask(shelf.searcher(), question).text
+    assert (given == f"Changes > {heading} [1]") is is_told
+
+
+def test_a_note_that_replaces_that_of_a_day_supersedes_it(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    old = "The harbour crane is serviced by Halden."
+    new = "The harbour crane is serviced by Vestas."
+    shelf.put(
+        [
+            memory_of("old", old, created_at=MARCH),
+            memory_of("new", f"This replaces my note of 24 March.\n\n{new}", created_at=MAY),
+        ]
+    )
+    assert ask(shelf.searcher(), "Who services the harbour crane?").text == f"{new} [1]"
+
+
 def test_an_insight_tells_which_of_two_values_that_it_quotes_is_the_newest(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:
@@ -1439,6 +1545,9 @@ def test_a_sentence_that_gives_the_value_is_given_alone(shelf: Shelf, memory_of:
         ("What do we use for queues?", "We no longer use RabbitMQ.", True),
         ("How long do we keep it?", "It isn't 13 months any more.", True),
         ("How long do we keep it?", "It isn't 13 months any more but 25.", False),
+        ("What is the cat called?", "The cat is called Ink, not Dot any more.", False),
+        ("Where is the urn?", "The urn is no longer in the hall, we moved it to the attic.", False),
+        ("Where is the urn?", "The urn is no longer in the hall, I think.", True),
         ("Do we still use RabbitMQ?", "We no longer use RabbitMQ.", False),
         ("What do we no longer use?", "We no longer use RabbitMQ.", False),
     ],
@@ -1447,6 +1556,91 @@ def test_what_is_no_longer_so_does_not_say_what_is(
     question: str, sentence: str, denies: bool
 ) -> None:
     assert only_denies(sentence, question) is denies
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "question"),
+    [
+        (
+            "The cat is called Dot.",
+            "The cat is called Ink, not Dot any more.",
+            "What is the cat called?",
+        ),
+        (
+            "We use Moodle for the scores.",
+            "We don't use Moodle any more.",
+            "What do we use for scores?",
+        ),
+        (
+            "The treasurer is Ines.",
+            "The treasurer is Bram instead of Ines.",
+            "Who is the treasurer?",
+        ),
+        (
+            "The urn is in the hall.",
+            "We moved the urn from the hall to the attic.",
+            "Where is the urn?",
+        ),
+        ("The scores come from Hug.", "Scores: Hug -> Schott.", "Where do the scores come from?"),
+        ("La clé est au bar.", "La clé n'est plus au bar.", "Où est la clé ?"),
+        ("La llave está en el bar.", "La llave ya no está en el bar.", "¿Dónde está la llave?"),
+        (
+            "Der Schlüssel liegt im Büro.",
+            "Der Schlüssel liegt nicht mehr im Büro.",
+            "Wo liegt der Schlüssel?",
+        ),
+    ],
+)
+def test_what_is_said_to_be_so_no_longer_is_told_as_earlier(
+    shelf: Shelf, memory_of: MemoryOf, old: str, new: str, question: str
+) -> None:
+    shelf.put([memory_of("old", old, created_at=MARCH), memory_of("new", new, created_at=MAY)])
+    given = ask(shelf.searcher(), question)
+    assert given.text.endswith(f"As of 2026-05-12: {new} [1] Earlier, on 2026-03-24: {old} [2]")
+
+
+def test_of_two_of_one_day_the_one_that_denies_the_other_is_told_first(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    old, new = "The badge printer is in room 12.", "The badge printer is no longer in room 12."
+    shelf.put([memory_of("old", old, created_at=MAY), memory_of("new", new, created_at=MAY)])
+    given = ask(shelf.searcher(), "Where is the badge printer?")
+    assert given.text == f"As of 2026-05-12: {new} [1] Earlier: {old} [2]"
+
+
+@pytest.mark.parametrize(
+    ("fact", "of_another", "question"),
+    [
+        (
+            "The red van is parked in lot 4.",
+            "The blue van is no longer parked in lot 4.",
+            "Where is the red van parked?",
+        ),
+        ("Ravi works at Northwind.", "Lena no longer works at Northwind.", "Where does Ravi work?"),
+        (
+            "The stands came from Hagedorn.",
+            "We no longer rent from Hagedorn.",
+            "Where did the stands come from?",
+        ),
+        (
+            "The urn is in the hall.",
+            "We decided not to move the urn from the hall to the attic.",
+            "Where is the urn?",
+        ),
+        (
+            "The scores come from Hug.",
+            "Maybe the scores could come from Schott instead of Hug.",
+            "Where do the scores come from?",
+        ),
+    ],
+)
+def test_what_is_denied_of_another_thing_or_only_considered_changes_nothing(
+    shelf: Shelf, memory_of: MemoryOf, fact: str, of_another: str, question: str
+) -> None:
+    shelf.put([memory_of("x", fact, created_at=MARCH), memory_of("y", of_another, created_at=MAY)])
+    given = ask(shelf.searcher(), question).text
+    assert fact in given
+    assert "Earlier" not in given
 
 
 @pytest.mark.parametrize(

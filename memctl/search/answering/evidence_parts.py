@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from memctl.language.date_mentions import date_spans
 from memctl.language.sentence_splitting import has_empty_line, split_sentences
+from memctl.language.sentence_values import values
 from memctl.language.term_analysis import query_terms
 from memctl.language.word_lists import (
     all_languages,
@@ -20,6 +21,7 @@ from memctl.language.word_lists import (
     load_language,
     month_numbers,
 )
+from memctl.literals import DATED_BY_FILE, NOT_IN_FORCE
 from memctl.patterns import lazy_regex
 from memctl.records import Hit, source_name
 from memctl.understanding.text_outline import ROLES, speaker_of
@@ -798,7 +800,9 @@ _DENIES = lazy_regex(
     r"\b(?:not|never|\w+n['’]t)\b[^.;:,]*\bany ?(?:more|longer)\b|\bno longer\b", re.IGNORECASE
 )
 _SAYS_INSTEAD = lazy_regex(
-    r"\b(?:now|but|instead|rather|since|because|as|so|from|until|it['’]?s|they['’]?re)\b|[;:–—]",
+    r"\b(?:now|but|instead|rather|since|because|as|so|from|until|it['’]?s|they['’]?re)\b|[;:–—]"
+    r"|, (?:it|they|we|he|she|this|that|(?:i|you)(?! (?:think|know|believe|guess|suppose)))\b"
+    r"|\w+ \w+ [^,]*\w, (?:and )?(?:not\b[^.;:,]*\bany ?(?:more|longer)|no longer)\b",
     re.IGNORECASE,
 )
 _ASKS_WHETHER = lazy_regex(
@@ -813,6 +817,91 @@ def only_denies(sentence: str, question: str) -> bool:
         and _SAYS_INSTEAD.search(sentence) is None
         and _ASKS_WHETHER.match(question) is None
         and _DENIES.search(question) is None
+    )
+
+
+_CLAUSE = r"(?P<denied>(?:[^.;:!?,()\n]|\.(?=\w)){1,60}?)"
+_CLAUSE_END = (
+    r"(?=[.;:!?,()\n]|\s(?:but|instead|since|because|and|as|so|it|they|we|he|she|i|you"
+    r"|sondern|weil|da|und|mais|car|et|sino|porque|y|ma|perché|e|maar|want|en)\b|\s*$)"
+)
+_NEW_VALUE = r"[^.;:!?,()\n]{1,40}[.!]?$"
+_RETRACTIONS = tuple(
+    lazy_regex(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\bno longer\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\b(?:not|never|\w+n['’]t)\s+{_CLAUSE}\s+any ?(?:more|longer)\b",
+        rf"\b(?:instead of|in place of|rather than|in lieu of)\s+{_CLAUSE}{_CLAUSE_END}",
+        r"\b(?:mov|switch|chang|migrat|renam|convert|shift)(?:e[sd]?|ed|es|ing)\s+(?:[\w'’-]+\s+){0,4}?"
+        rf"from\s+{_CLAUSE}\s+(?:in|over )?to\b",
+        rf"\breplac(?:e[sd]?|ing)\s+(?!by\b|with\b){_CLAUSE}(?:\s+(?:by|with)\b|{_CLAUSE_END})",
+        rf"{_CLAUSE}\s+(?:is|are|was|were|has been|have been|got|gets)\s+replaced\s+(?:by|with)\b",
+        rf"(?:^|:\s+){_CLAUSE}\s*(?:->|→|=>)\s*{_NEW_VALUE}",
+        rf"\b(?:used to|formerly|previously)\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"[(#]\s*(?:was|were|formerly|previously|before|ex)\b:?\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\b(?:stopped|quit|gave up|given up)\s+(?=\w+ing\b){_CLAUSE}{_CLAUSE_END}",
+        rf"\b(?:got rid of|did away with)\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\bnicht mehr\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"{_CLAUSE}\s+nicht mehr\b",
+        rf"\bkeine?[rnms]?\s+{_CLAUSE}\s+mehr\b",
+        rf"\b(?:statt|anstelle von|anstelle de[rs])\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"{_CLAUSE}\s+(?:ist|sind|wird|werden|wurden?)\s+durch\b.*\bersetzt\b",
+        rf"\b(?:früher|vormals|ehemals)\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\bn(?:e\s+|['’])[\w'’]+\s+plus\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\bau lieu d(?:e\s+|u\s+|es\s+|['’]){_CLAUSE}{_CLAUSE_END}",
+        rf"{_CLAUSE}\s+(?:est|sont|a été|ont été)\s+remplacée?s?\s+par\b",
+        rf"\bya no\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\ben (?:vez|lugar) de(?:l?)\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"{_CLAUSE}\s+(?:fue|ha sido|está|es)\s+(?:reemplazad|sustituid)[oa]s?\s+por\b",
+        rf"\bnon\s+[\w'’]+\s+più\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\binvece (?:di|del\w*)\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\bniet meer\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\bin plaats van\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\bjá não\s+{_CLAUSE}{_CLAUSE_END}",
+        rf"\bem vez d[eoa]\s+{_CLAUSE}{_CLAUSE_END}",
+    )
+)
+"""Say of something that it is so no longer."""
+_HINT_OF_RETRACTION = lazy_regex(
+    r"\b(?:longer|any ?more|instead|place|rather|lieu|from|replac\w+|used to|formerly|previously"
+    r"|stopped|quit|gave|given|rid|away|mehr|statt|anstelle|ersetzt|früher|vormals|ehemals|plus"
+    r"|remplacée?s?|ya no|vez|lugar|por|più|invece|meer|plaats|já)\b|->|→|=>|[(#]",
+    re.IGNORECASE,
+)
+
+
+_ONLY_CONSIDERS = lazy_regex(
+    r"\b(?:could|might|would|whether|consider(?:s|ed|ing)?|propos\w+|suggest\w*|idea|maybe"
+    r"|perhaps|reject(?:s|ed)?|(?:decided|voted|advised) (?:against|not to)|not (?:yet|to)"
+    r"|won['’]t|könnten?|vielleicht|falls|pourrait|peut-être|podría|quizás?|tal vez)\b"
+    r"|\?\W*$",
+    re.IGNORECASE,
+)
+"""What says that a change is only thought of, or was decided against."""
+
+
+class Retraction(Struct, frozen=True):
+    """What a sentence says is so no longer."""
+
+    subject: str
+    """What stands before it."""
+    denied: str
+
+
+def only_considers(text: str) -> bool:
+    """Return whether a text says of a change that it may come, or was decided against."""
+    return _ONLY_CONSIDERS.search(text) is not None
+
+
+@lru_cache(maxsize=256)
+def retractions(sentence: str) -> tuple[Retraction, ...]:
+    """Return what a sentence says is so no longer: "called Clamp, not Vise any more"."""
+    if _HINT_OF_RETRACTION.search(sentence) is None or only_considers(sentence):
+        return ()
+    return tuple(
+        Retraction(sentence[: found.start()], found["denied"])
+        for pattern in _RETRACTIONS
+        for found in pattern.finditer(sentence)
     )
 
 
@@ -970,6 +1059,11 @@ def is_of_stated_day(hit: Hit) -> bool:
     return any(span.day == day for place in places for span in date_spans(place))
 
 
+def is_dated_by_file(hit: Hit) -> bool:
+    """Return whether only the time at which a file was written tells of which day a hit is."""
+    return hit.metadata.get(DATED_BY_FILE) == hit.created_at.isoformat(timespec="seconds")
+
+
 _TIME_WORDS = lazy_regex(rf"{_MONTHS}|{_WEEKDAYS}", re.IGNORECASE)
 
 
@@ -1038,4 +1132,77 @@ def older_versions(hits: Iterable[Hit]) -> frozenset[str]:
         if any(mark for *_, mark in versions.values())
         for document, rank in versions.items()
         if rank[:3] < max(each[:3] for each in versions.values())
+    )
+
+
+_IS_NOT_IN_FORCE = lazy_regex(rf"\W*{NOT_IN_FORCE}", re.IGNORECASE)
+_IS_DRAFT = lazy_regex(r"\W*(?:draft|entwurf|brouillon|borrador|bozza|concept)\b", re.IGNORECASE)
+_SUPERSEDES = lazy_regex(
+    r"^\W{0,6}(?:supersedes|replaces|obsoletes|ersetzt|remplace|reemplaza|sustituye(?: a)?)"
+    r"\W{0,4}:\W{0,4}(?P<field>[^\n]{3,80})"
+    r"|\b(?:supersedes|obsoletes) (?P<said>[^\n.;]{3,80})"
+    r"|\b(?:this|these)(?: \w+)? replaces? (?P<this>[^\n.;]{3,80})",
+    re.IGNORECASE | re.MULTILINE,
+)
+_TARGET_OF_LINK = lazy_regex(r"\]\([^)\n]*\)")
+_BETWEEN_DOCUMENTS = lazy_regex(r"[,&]|\b(?:and|und|et|y)\b", re.IGNORECASE)
+_BESIDE_A_NAME = frozenset(
+    {"a", "an", "the", "my", "our", "your", "this", "that", "of", "from", "no", "nr", "old"}
+)
+_FEWEST_WORDS_OF_NAME = 2
+
+
+def superseded_documents(hits: Sequence[Hit]) -> frozenset[str]:
+    """Return the ids of documents that are no longer in force, as they or others say.
+
+    They say so of themselves ("Status: superseded"), or a hit of another document names them by
+    title, file or, if only one is of it, day: "Supersedes: ADR 12", "this replaces my note of
+    3 May".
+    """
+    found = {hit.document_id: hit for hit in hits if hit.document_id}
+    retired = {
+        document
+        for document, hit in found.items()
+        if _IS_NOT_IN_FORCE.match(str(hit.metadata.get("status") or ""))
+    }
+    names = {
+        document: [_words_of_name(name) for name in (hit.title, source_name(hit.source))]
+        for document, hit in found.items()
+    }
+    for hit in hits:
+        for said in _superseded_names(hit.text):
+            words = _words_of_name(said)
+            others = [document for document in found if document != hit.document_id]
+            if len(words) >= _FEWEST_WORDS_OF_NAME:
+                retired.update(d for d in others if any(words <= name for name in names[d]))
+            of_day = [document for document in others if _is_of_day(found[document], said)]
+            retired.update(of_day if len(of_day) == 1 else ())
+    return frozenset(retired)
+
+
+def is_draft(hit: Hit) -> bool:
+    """Return whether the document of a hit is not in force yet, as it says itself."""
+    return _IS_DRAFT.match(str(hit.metadata.get("status") or "")) is not None
+
+
+def _superseded_names(text: str) -> Iterator[str]:
+    for found in _SUPERSEDES.finditer(text):
+        said = found["field"] or found["said"] or found["this"]
+        yield from _BETWEEN_DOCUMENTS.split(_TARGET_OF_LINK.sub(" ", said))
+
+
+def _words_of_name(name: str) -> frozenset[str]:
+    """Return the words of the name of a document, and its numbers without leading zeros."""
+    words = (word.lower().lstrip("0") for word in _WORD.findall(name))
+    return frozenset(word for word in words if word and word not in _BESIDE_A_NAME)
+
+
+def _is_of_day(hit: Hit, said: str) -> bool:
+    """Return whether a text names the day of a hit, perhaps without its year."""
+    made = hit.created_at
+    return not is_dated_by_file(hit) and any(
+        reading[1:] == (made.month, made.day) and reading[0] in (None, made.year)
+        for value in values(said)
+        if value.kind == "date"
+        for reading in value.readings
     )

@@ -42,6 +42,7 @@ from memctl.search.answering.evidence_parts import (
     has_reason,
     has_relative_time,
     is_contact_without_address,
+    is_draft,
     is_of_stated_day,
     is_question,
     is_quoted_reply,
@@ -62,6 +63,7 @@ from memctl.search.answering.evidence_parts import (
     split_parts,
     stated_values,
     states_asked_value,
+    superseded_documents,
 )
 from memctl.search.answering.excerpts import HitExcerpt
 from memctl.search.answering.relevance import sigmoid
@@ -178,6 +180,8 @@ class EvidenceSentence(Struct, frozen=True):
     """Who says it, where it speaks of him and does not name him."""
     withdrawn_by: HitExcerpt | None = None
     """What says later that what it decides or plans is off."""
+    is_superseded: bool = False
+    """Whether its document is no longer in force."""
 
     @property
     def text(self) -> str:
@@ -191,8 +195,10 @@ class EvidenceSentence(Struct, frozen=True):
 
     @property
     def has_ended(self) -> bool:
-        """Whether more than half of it is a fact that has ended, or it was withdrawn."""
-        return self.withdrawn_by is not None or _has_ended(self.hit, self.start, self.end)
+        """Whether more than half of it is a fact that has ended, or it or its document has."""
+        if self.withdrawn_by is not None or self.is_superseded:
+            return True
+        return _has_ended(self.hit, self.start, self.end)
 
 
 def _has_ended(hit: Hit, start: int, end: int) -> bool:
@@ -208,9 +214,13 @@ def _has_ended(hit: Hit, start: int, end: int) -> bool:
 def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
     """Return the sentences of the best hits, best first; ties in the order of the hits."""
     asked, outcome = outcome.asked.text, plainly_asked(outcome)
-    drafts = candidate_sentences(outcome, with_past=asks_for_earlier(asked))[:_MAX_JUDGED]
+    candidates = candidate_sentences(outcome, with_past=asks_for_earlier(asked))
+    drafts = candidates[:_MAX_JUDGED]
     if not drafts:
         return []
+    superseded = superseded_documents(
+        list({draft.hit.memory_id: draft.hit for draft in candidates}.values())
+    )
     question = outcome.asked.text
     is_choice = _CHOICE_WORD.search(question) is not None
     wants_amount, wants_reason = asks_for_amount(question), asks_why(question)
@@ -270,9 +280,11 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
                     and not has_reason(draft.part.text, question)
                 ),
                 definition_weight=definition_weight,
-                penalty=_OLDER_VERSION_PENALTY * (draft.hit.document_id in older),
+                penalty=_OLDER_VERSION_PENALTY
+                * (draft.hit.document_id in older or is_draft(draft.hit)),
             ),
             draft.terms,
+            is_superseded=draft.hit.document_id in superseded,
         )
         for draft, odd, is_of_another_option in zip(drafts, odds, of_another_option, strict=True)
     ]
@@ -398,7 +410,8 @@ def candidate_sentences(
     With ``with_past``, so are those that documents have lost since: of their older versions.
     """
     # A gist repeats sentences of passages, or counts what a file holds.
-    hits = [hit for hit in outcome.hits[:MAX_HITS_READ] if hit.type not in RESTATING_TYPES]
+    read = [hit for hit in outcome.hits[:MAX_HITS_READ] if hit.type not in RESTATING_TYPES]
+    hits = outcome.with_document_metadata(read)
     around = outcome.load_turns_around(hits)
     said = {place: hit.text for hit in (*hits, *around) if (place := _place(hit))}
     drafts = [

@@ -40,6 +40,7 @@ from memctl.search.answering.evidence_parts import (
     has_date,
     has_reason,
     has_relative_time,
+    is_dated_by_file,
     is_first_person,
     is_of_stated_day,
     is_quoted_reply,
@@ -50,7 +51,9 @@ from memctl.search.answering.evidence_parts import (
     lacks_measure,
     named_successor,
     number_of,
+    only_considers,
     only_supposes,
+    retractions,
     speaker_of_himself,
     speech_start,
     split_parts,
@@ -73,7 +76,7 @@ from memctl.search.answering.memory_need import QuestionPart
 from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.answering.table_totals import extreme_answer, total_answer, unpaid_answer
-from memctl.search.query.question import Question, Slot, TimeExpression
+from memctl.search.query.question import Question, Slot, TimeExpression, version_at
 from memctl.search.query.time_expressions import asks_for_coming, asks_for_overdue
 from memctl.understanding.relation_extraction import PostHolder, post_holders
 from memctl.understanding.triggers import asking_length
@@ -129,6 +132,13 @@ _ASKS_FOR_PLAN = lazy_regex(
     re.IGNORECASE,
 )
 _OF_PAST = lazy_regex(r"\b(?:did|was|were|wurden?|war(?:en)?)\b", re.IGNORECASE)
+_ASKS_COUNT = lazy_regex(r"\b(?:how many|wie viele|combien de|cuánt[oa]s)\b", re.IGNORECASE)
+_SETS_VALUE = lazy_regex(
+    r"^(?:[^\W\d_][\w.'’-]*: )?(?:ok(?:ay)?,? |please |let['’]?s |and )*"
+    r"(?:make|set|change|put|raise|lower|increase|reduce|bump)\b",
+    re.IGNORECASE,
+)
+"""What asks in a conversation for something to be otherwise."""
 _CALLED_OFF = lazy_regex(
     r"\b(?:is|are|was|were|has been|have been)(?: now)?"
     r" (?:off|cancell?ed|called off|dropped|scrapped|abandoned|shelved)\b(?! (?:on|at|by|to)\b)"
@@ -255,8 +265,10 @@ def extract_answer(
         ordered = _with_withdrawals(ordered, sentences)
     if earlier and not asks_for_oldest(outcome.asked.text):
         text = _render_earlier(ordered)
+    elif states:
+        text = _render_states(outcome, ordered)
     else:
-        text = _render_states(ordered) if states else _render_sentences(ordered, outcome.asked.text)
+        text = _render_sentences(ordered, outcome.asked.text)
     text = _with_asked_names(text, outcome.asked)
     return _answer(ordered, text, confidence, unsure=unsure)
 
@@ -271,14 +283,14 @@ def _with_asked_names(text: str, asked: Question) -> str:
 
 
 def special_answer(outcome: SearchOutcome) -> Answer | None:
-    """Answer a question for a total of a table, the events of a period or the items of a list.
+    """Answer a question for a total, the day of a release, the events of a period or a list.
 
     Returns None for other questions, which sentences answer.
     """
     for each in (outcome, *_by_other_names(outcome)):
         if found := total_answer(each) or unpaid_answer(each) or extreme_answer(each):
             return found
-    return period_answer(outcome) or list_answer(outcome)
+    return release_answer(outcome) or period_answer(outcome) or list_answer(outcome)
 
 
 def _by_other_names(outcome: SearchOutcome) -> Iterator[SearchOutcome]:
@@ -562,9 +574,7 @@ def newest_first(question: str, hits: Iterable[Hit]) -> list[Hit]:
         older = (
             place
             for place, other in enumerate(ordered)
-            if other.hit.created_at < hit.created_at
-            and asked & other.terms <= terms
-            and _differ(other, item)
+            if _age(other) < _age(item) and asked & other.terms <= terms and _differ(other, item)
         )
         ordered.insert(next(older, len(ordered)), item)
     return [item.hit for item in ordered]
@@ -590,14 +600,18 @@ def _current_and_former(
     def may_count(item: EvidenceSentence) -> bool:
         """Return whether a sentence may tell another state than the best one."""
         made, made_best = item.hit.created_at.date(), best.hit.created_at.date()
-        is_later = made > made_best
-        if last_day is not None and is_later and made > last_day >= made_best:
+        is_later = _is_of_later_day(item, best)
+        if last_day is not None and made > last_day >= made_best:
             return False  # it did not hold yet at the time asked for
         if only_supposes(item.text, question) or lacks_count(item.text, question):
             return False
+        if _only_measures(item.text, question):
+            return False
+        if only_considers(max(best, item, key=_age).text):
+            return False  # nothing has changed
         if item in likely or (not item.has_ended and is_later) or looks_back:
             return True
-        return _is_succession(outcome, item, best)
+        return _is_succession(outcome, item, best) or _retracts(outcome, item, best)
 
     others = [
         item
@@ -608,21 +622,29 @@ def _current_and_former(
         and (
             _has_different_value(outcome, best, item)
             or ((looks_back or not unsure) and _has_different_state(outcome, best, item))
+            or _retracts(outcome, item, best)
+            or _retracts(outcome, best, item)
             or _calls_off(outcome, best, item)
-            or _is_succession(outcome, *sorted((best, item), key=lambda each: each.hit.created_at))
+            or _is_succession(outcome, *sorted((best, item), key=_age))
         )
     ]
     if not others:
         return []
     if looks_back and not wants_oldest:
         return _before_the_last(question, (best, *others))
-    order = sorted((best, *others), key=lambda item: item.hit.created_at, reverse=not wants_oldest)
+
+    def order_of(item: EvidenceSentence) -> tuple[bool, datetime, int, bool]:
+        is_dated, written, turn = _age(item)
+        is_retraction = _retracts(outcome, item, best)
+        return is_dated or is_retraction, written, turn, is_retraction
+
+    order = sorted((best, *others), key=order_of, reverse=not wants_oldest)
     return [order[0], order[1] if order[0] is best else best]
 
 
 def _before_the_last(question: str, states: Iterable[EvidenceSentence]) -> list[EvidenceSentence]:
     """Return the state before the newest, or before the one that a question names, and that one."""
-    order = sorted(states, key=lambda item: item.hit.created_at)
+    order = sorted(states, key=_age)
     name = named_successor(question).casefold()
     places = [at for at, item in enumerate(order) if name and name in item.text.casefold()]
     at = places[0] if places else len(order) - 1
@@ -673,6 +695,31 @@ def _tells_earlier(outcome: SearchOutcome, item: EvidenceSentence) -> bool:
     if name and any(name in holder.former for holder in _post_holders(item)):
         return False
     return item.has_ended or states_earlier(item.text)
+
+
+def _age(item: EvidenceSentence) -> tuple[bool, datetime, int]:
+    """Return what sorts sentences by age, the oldest first.
+
+    The time at which a file was written is the latest that its text may be from: it may be older
+    than any that says of which day it is.
+    """
+    return not is_dated_by_file(item.hit), item.hit.created_at, item.hit.turn or 0
+
+
+def _is_of_later_day(one: EvidenceSentence, other: EvidenceSentence) -> bool:
+    """Return whether a sentence is of a later day than another one."""
+    return _age(one) > _age(other) and _day(one) != _day(other)
+
+
+def _is_told_later(one: EvidenceSentence, other: EvidenceSentence) -> bool:
+    """Return whether a sentence is known to be the later one though both are of one day.
+
+    It is if it was said later in a conversation, or the other one's file may be older than it
+    looks.
+    """
+    if one.hit.session_id is not None and one.hit.session_id == other.hit.session_id:
+        return (one.hit.turn or 0) > (other.hit.turn or 0)
+    return is_dated_by_file(other.hit) and not is_dated_by_file(one.hit)
 
 
 def _is_of_another_thing(
@@ -733,8 +780,13 @@ def _has_different_state(
     if item.score < _MIN_STEP_SHARE * best.score:
         return False
     question = outcome.asked.text
-    earlier, later = sorted((best, item), key=lambda each: each.hit.created_at)
-    if _day(earlier) == _day(later) or is_table_row(best.text) or is_table_row(item.text):
+    earlier, later = sorted((best, item), key=_age)
+    if is_table_row(best.text) or is_table_row(item.text):
+        return False
+    if _day(earlier) == _day(later) and not (
+        _is_told_later(later, earlier)
+        and (_states_a_change(later.text, question) or _SETS_VALUE.search(later.text))
+    ):
         return False
     if _have_one_post(earlier, later):
         return _is_succession(outcome, earlier, later, of_any=asks_for_earlier(question))
@@ -765,6 +817,46 @@ def _has_different_state(
     )
 
 
+def _retracts(outcome: SearchOutcome, later: EvidenceSentence, earlier: EvidenceSentence) -> bool:
+    """Return whether a sentence says that what an earlier one states is so no longer.
+
+    It is about the same if it has all words of the question that the earlier one has, or no words
+    before what it denies that the earlier one lacks: "The blue van no longer stands in lot 4" says
+    nothing of the red one.
+    """
+    is_older = later.hit.created_at < earlier.hit.created_at and _age(later) < _age(earlier)
+    if is_older or later.score < MIN_CLOSE or is_table_row(later.text):
+        return False
+    denied = retractions(later.text)
+    if not denied:
+        return False
+    languages = outcome.languages
+    asked = frozenset(query_terms(outcome.asked.text, languages))
+    known = earlier.terms | asked
+    told = later.terms.union(query_terms(f"{later.hit.title}\n{later.hit.heading}", languages))
+    shared = [slot for slot in outcome.question.slots if not earlier.terms.isdisjoint(slot)]
+    is_covered = bool(shared) and all(not told.isdisjoint(slot) for slot in shared)
+    for each in denied:
+        value = frozenset(query_terms(each.denied, languages))
+        if 2 * len((value & earlier.terms) - asked) < max(1, len(value - asked)):
+            continue
+        if _says_no_longer(earlier, value & earlier.terms - asked, languages):
+            continue
+        subject = frozenset(query_terms(each.subject, languages))
+        if is_covered or (subject <= known and (subject or value <= known)):
+            return True
+    return False
+
+
+def _says_no_longer(
+    item: EvidenceSentence, value: frozenset[str], languages: Sequence[str]
+) -> bool:
+    """Return whether a sentence itself says that something is so no longer."""
+    return any(
+        value <= frozenset(query_terms(each.denied, languages)) for each in retractions(item.text)
+    )
+
+
 def _calls_off(outcome: SearchOutcome, best: EvidenceSentence, item: EvidenceSentence) -> bool:
     """Return whether a later sentence says that what is asked about does not happen."""
     asks_for_plan = _ASKS_FOR_PLAN.search(outcome.asked.text) and not _OF_PAST.search(
@@ -773,7 +865,7 @@ def _calls_off(outcome: SearchOutcome, best: EvidenceSentence, item: EvidenceSen
     called_off = _CALLED_OFF.search(item.text)
     if not asks_for_plan or called_off is None or len(item.text) > _MAX_CHANGE_LENGTH:
         return False
-    if best.hit.created_at.date() >= item.hit.created_at.date():
+    if not _is_of_later_day(item, best):
         return False
     what = frozenset(query_terms(item.text[: called_off.start()], outcome.languages))
     titles = f"{best.hit.title}\n{best.hit.heading}"
@@ -796,7 +888,7 @@ def _is_succession(
     With ``of_any``, a firm or a thing may have it, too.
     """
     asked = {term for slot in outcome.question.slots for term in slot}
-    return _day(earlier) < _day(later) and any(
+    return _is_of_later_day(later, earlier) and any(
         new.succeeds(old, of_any=of_any) and not new.post.isdisjoint(asked)
         for new in _post_holders(later)
         for old in _post_holders(earlier)
@@ -844,6 +936,12 @@ def _are_of_one_kind(one: str, other: str) -> bool:
     """Return whether two sentences give values that could replace each other: both a price, say."""
     left, right = _kinds(one), _kinds(other)
     return not left or not right or not left.isdisjoint(right)
+
+
+def _only_measures(text: str, question: str) -> bool:
+    """Return whether a question asks for a number of things, and a text has only other values."""
+    kinds = {kind for kind, _ in _kinds(text)} if _ASKS_COUNT.search(question) else set()
+    return bool(kinds) and kinds.isdisjoint({"quantity", "number"})
 
 
 def _count_what_is_asked(question: str, *sentences: str) -> bool:
@@ -1133,13 +1231,30 @@ def _lies_within(item: EvidenceSentence, limit: TimeExpression) -> bool:
 # --- wording -------------------------------------------------------------------------------------
 
 
-def _render_states(ordered: Sequence[EvidenceSentence]) -> str:
+def _render_states(outcome: SearchOutcome, ordered: Sequence[EvidenceSentence]) -> str:
     one, other = ordered
-    first, second = _numbered_sentence(one, 1), _numbered_sentence(other, 2)
+    first = _numbered_sentence(one, 1)
+    second = _numbered_sentence(replace(other, is_superseded=False), 2)  # "Earlier" says it
     if _are_of_one_thread(one.hit, other.hit) and _follows(one.hit, other.hit):
         return f"As of {_day(one)}: {first} Before that: {second}"
-    if _day(one) == _day(other):
+    is_same_day = _day(one) == _day(other)
+    one_is_undated, other_is_undated = is_dated_by_file(one.hit), is_dated_by_file(other.hit)
+    if _retracts(outcome, one, other):
+        now = "" if one_is_undated else f"As of {_day(one)}: "
+        then = "" if other_is_undated or is_same_day else f", on {_day(other)}"
+        return f"{now}{first} Earlier{then}: {second}"
+    if is_same_day and _is_told_later(one, other):
+        return f"As of {_day(one)}: {first} Earlier: {second}"
+    if is_same_day:
         return f"{first} But also: {second}"
+    if one_is_undated != other_is_undated:
+        return " ".join(
+            f"{'Of an unknown day' if is_undated else f'On {_day(item)}'}: {text}"
+            for item, text, is_undated in (
+                (one, first, one_is_undated),
+                (other, second, other_is_undated),
+            )
+        )
     if _day(one) < _day(other):
         return f"On {_day(one)}: {first} Later, on {_day(other)}: {second}"
     return f"As of {_day(one)}: {first} Earlier, on {_day(other)}: {second}"
@@ -1174,10 +1289,17 @@ def _needs_date(item: EvidenceSentence) -> bool:
 def _numbered_sentence(item: EvidenceSentence, number: int, *, is_marked: bool = True) -> str:
     is_code = item.hit.doc_type == "code" and "\n" in item.quoted_text
     words = dedent(item.quoted_text) if is_code else plain_quote(item.quoted_text)
-    words = f"No longer so: {words}" if item.has_ended and is_marked else words
+    if item.has_ended and is_marked:
+        words = f"No longer so{_status(item)}: {words}"
     path = f"{item.path}{PATH_SEPARATOR}" if item.path else ""
     path = f"{item.speaker}: " if item.speaker else path
     return f"{path}{words} [{number}]"
+
+
+def _status(item: EvidenceSentence) -> str:
+    """Return what a document no longer in force says of that: " (superseded by rule 9)"."""
+    status = item.hit.metadata.get("status") if item.is_superseded else None
+    return f" ({status})" if isinstance(status, str) and " " in status else ""
 
 
 def _day(item: EvidenceSentence) -> str:
@@ -1292,6 +1414,64 @@ def _in_doubt(answer: Answer) -> Answer:
         return answer
     text, confidence = f"{UNSURE} {answer.text}", min(answer.confidence, _CONFIDENCE_IN_DOUBT)
     return replace(answer, text=text, found=False, unsure=True, confidence=confidence)
+
+
+# --- when a version was released ------------------------------------------------------------------
+
+_RELEASE_CONFIDENCE = 0.85
+_ASKS_FOR_RELEASE = lazy_regex(
+    r"\b(?:releas\w+|publish\w*|ship\w*|tagged|out|veröffentlicht\w*|erschien\w*|publiée?s?"
+    r"|sortie?s?|publicad[ao]|lanzad[ao])\b",
+    re.IGNORECASE,
+)
+_RELEASE_HEADING = lazy_regex(
+    r"(?:version |release )?\[?v?(?P<version>\d+(?:\.\d+)+)\]?(?:\([^)\s]*\))?"
+    r"\W{1,5}(?P<day>\d[^()\[\]]{5,20}?|[^\W\d_]{3,9} [^()\[\]]{5,16}?)\W*",
+    re.IGNORECASE,
+)
+"""A heading of a change log: "[1.8.0] - 2026-03-19", "v1.7.0 (30 September 2025)"."""
+
+
+def release_answer(outcome: SearchOutcome) -> Answer | None:
+    """Return the heading of a change log that says when the asked version was released.
+
+    None for other questions, and if no heading, or headings of several days, say so.
+    """
+    question = outcome.asked
+    asked = [
+        version for at in range(len(question.words)) if (version := version_at(question.words, at))
+    ]
+    is_asked = asks_when(question.text) and _ASKS_FOR_RELEASE.search(question.text)
+    if len(asked) != 1 or not is_asked:
+        return None
+    found = list(_release_headings(outcome, asked[0]))
+    if len({day for day, _ in found}) != 1:
+        return None
+    excerpt = found[0][1]
+    title = f"{excerpt.hit.title}{PATH_SEPARATOR}" if excerpt.hit.title else ""
+    return Answer(
+        f"{title}{plain_quote(excerpt.text)} [1]",
+        found=True,
+        method=METHOD,
+        confidence=_RELEASE_CONFIDENCE,
+        citations=(cite(1, excerpt),),
+    )
+
+
+def _release_headings(outcome: SearchOutcome, asked: str) -> Iterator[tuple[date, HitExcerpt]]:
+    """Yield the headings of a version, each with its day; "1.8" is 1.8.0, too."""
+    names = [slot for slot in outcome.asked.names if f"v{asked}" not in slot]
+    for hit in outcome.hits:
+        about = outcome.terms_in(f"{hit.title}\n{hit.source}\n{hit.heading}\n{hit.text}")
+        if any(about.isdisjoint(name) for name in names):
+            continue
+        for heading in hit.heading.split(PATH_SEPARATOR):
+            said, at = _RELEASE_HEADING.fullmatch(heading), hit.text.find(heading)
+            if said is None or at < 0 or said["version"] not in (asked, f"{asked}.0"):
+                continue
+            days = [span.day for span in date_spans(said["day"]) if span.day is not None]
+            if len(days) == 1:
+                yield days[0], HitExcerpt(hit, at, at + len(heading))
 
 
 # --- what happened in a period --------------------------------------------------------------------

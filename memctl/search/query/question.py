@@ -39,6 +39,11 @@ _VERSION = lazy_regex(r"[vV](\d+(?:\.\d+)*)|(\d+(?:\.\d+){2,3})")
 _SHORT_VERSION = lazy_regex(r"\d+(?:\.\d+)+")
 _VERSION_WORDS = frozenset(("version", "release", "versión", "versione", "versão", "versie"))
 """After these words, two numbers with a point between them are a version."""
+_IS_RELEASED = lazy_regex(
+    r"(?:(?:be|been|get|got) )?"
+    r"(?:released?|published|shipped|tagged|(?:come|came|go|went) out|out)\b"
+)
+"""Follows a version: "when was 2.4 released"."""
 _HALVED_AFTER_DAYS = 3
 _HALVED_AFTER_SHARE = 0.25
 """The fit of a day is halved every 3 days outside of a period, or every quarter of the period's
@@ -164,8 +169,11 @@ def version_at(words: Sequence[str], at: int) -> str:
     word = words[at].strip(WORD_PUNCTUATION)
     if found := _VERSION.fullmatch(word):
         return found[1] or found[2]
+    if not _SHORT_VERSION.fullmatch(word):
+        return ""
     before = words[at - 1].lower() if at else ""
-    return word if before in _VERSION_WORDS and _SHORT_VERSION.fullmatch(word) else ""
+    after = " ".join(words[at + 1 : at + 3]).lower()
+    return word if before in _VERSION_WORDS or _IS_RELEASED.match(after) else ""
 
 
 def analyze_question(text: str, languages: Sequence[str] = ("en",)) -> Question:
