@@ -28,6 +28,7 @@ from memctl.consolidation.value_pairs import (
     NUMERIC,
     Pair,
     agree,
+    column_of,
     differing_pairs,
     may_be_one_amount,
     replaced_entry_pairs,
@@ -180,6 +181,8 @@ def _change_finding(
     shared = best.difference.head or best.shared_stems
     texts = [each.slot.value.text for each in mentions]
     about = _without_values(_title(best, shared, weights), texts, best.later.language)
+    if best.later.is_row:
+        about = f"{about}, {column_of(best.later, best.difference.later)}"
     if is_ordered:
         days = sorted({each.statement.day for each in mentions if not each.is_former})
         dated = [each for each in mentions if each.statement.is_dated]

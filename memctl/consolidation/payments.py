@@ -86,12 +86,12 @@ class _Columns(Struct, frozen=True):
         return (paid - due).days if due and paid else 0
 
 
-def find_payments(found: Sequence[Statement], _: StemWeights) -> list[Finding]:
+def find_payments(found: Sequence[Statement], _: StemWeights, today: date) -> list[Finding]:
     """Return which invoices of tables are open past their day, and who was late several times."""
     findings: list[Finding] = []
     for rows in tables(found):
         if columns := _columns(rows):
-            findings += _open_ones(rows, columns)
+            findings += _open_ones(rows, columns, today)
             findings += _late_ones(rows, columns)
     return findings
 
@@ -131,9 +131,8 @@ def _plain(name: str) -> str:
     return " ".join(name.replace("_", " ").split())
 
 
-def _open_ones(rows: Sequence[Statement], columns: _Columns) -> Iterator[Finding]:
-    """Yield the invoices that are past their day, or long open, when the table was last changed."""
-    today = max(row.memory.created_at.date() for row in rows)
+def _open_ones(rows: Sequence[Statement], columns: _Columns, today: date) -> Iterator[Finding]:
+    """Yield the invoices that are past their day, or long open."""
     late: list[tuple[Statement, str]] = []
     for row in rows:
         if not columns.is_open(row) or (columns.amount and not columns.amount_text(row)):

@@ -67,7 +67,7 @@ _RESCHEDULED = re.compile(
 """Stands before the first of two days that are an old and a new one, not a span of time."""
 CONDITION = re.compile(r"\b(?:if|unless|wenn|falls|sofern)\b[^.;:!?]*$", re.IGNORECASE)
 """Stands before what only holds on a condition."""
-_FROM_DAY = re.compile(
+FROM_DAY = re.compile(
     r"\b(?:from|as of|since|effective|starting|ab|seit|à partir du|dès le|desde el|a partir del|"
     r"dal)\s+(?:the\s+)?$",
     re.IGNORECASE,
@@ -98,6 +98,15 @@ _TWO_NAMES_PENALTY = 2.0
 """Log odds against statements of which each has a name that the other lacks."""
 _MAX_DATED_STATEMENTS = 300
 """The newest statements that name a day; every two of them are compared."""
+_ENTRY_LABEL = re.compile(r"(?P<label>[^:.;,!?]{2,40}):\s")
+_FEWEST_ENTRIES = 2
+"""Labels of one document that make a list of it."""
+_OF_MONEY = re.compile(
+    r"price|cost|fee|rent|wage|salary|(?<![^\W_])(?:rate|pay|eur|gbp|usd|chf)(?![^\W_])|[€£$]|"
+    r"preis|kosten|miete|lohn|prix|co[uû]t|loyer|precio|prezzo|prijs",
+    re.IGNORECASE,
+)
+"""In the name of a column: its values are set by somebody, and not counted."""
 _FEWEST_READINGS = 3
 """Numbers in a row of a log of measured values."""
 _MIN_SHARED_WEIGHT = 0.8
@@ -240,10 +249,11 @@ WEIGHTS = {
 
 def differing_pairs(statements: Sequence[Statement], weights: StemWeights) -> list[Pair]:
     """Return pairs of statements of different documents or days, the likeliest change first."""
+    labels = _Labels(statements)
     candidates = [
         (first, second, difference)
         for first, second in _candidates(statements, weights)
-        if (difference := _difference(first, second, weights))
+        if (difference := _difference(first, second, weights, labels))
     ]
     texts = {
         each.text: n
@@ -349,7 +359,10 @@ def _is_still_valid(
     holders: ValueHolders,
     weights: StemWeights,
 ) -> bool:
-    """Return whether a later statement on the same subject gives the earlier value again."""
+    """Return whether the earlier value is given again later, of the same subject.
+
+    A document that has the later value may say beside it what has stayed as it was.
+    """
     earlier, later = difference.earlier, difference.later
     return any(
         agree(slot.value, earlier.value)
@@ -357,8 +370,12 @@ def _is_still_valid(
         and weights.shared_weight(each, first) >= weights.shared_weight(each, second)
         for stem in earlier.near
         for each, slot in holders.get((earlier.value.kind, stem), ())
-        if second.precedes(each)
+        if second.precedes(each) or _is_beside(each, second)
     )
+
+
+def _is_beside(one: Statement, other: Statement) -> bool:
+    return one is not other and (one.document, one.day) == (other.document, other.day)
 
 
 def agree(one: Value, other: Value) -> bool:
@@ -472,7 +489,9 @@ def _name_and_version(title: str) -> tuple[str, str]:
     return " ".join(re.findall(r"\w+", (name + title[at:]).casefold())), iso or said.strip()
 
 
-def _difference(first: Statement, second: Statement, weights: StemWeights) -> Difference | None:
+def _difference(
+    first: Statement, second: Statement, weights: StemWeights, labels: _Labels
+) -> Difference | None:
     """Return the two values that most likely are of the same thing, unless they agree."""
     best: tuple[float, Difference] | None = None
     shared = weights.shared_weight(first, second)
@@ -490,9 +509,15 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
                 continue
             if _is_supposed(first, mine) or _is_supposed(second, theirs):
                 continue
+            if mine.value.kind == "money" and _are_of_two_parties(first, second):
+                continue
+            if labels.tell_apart(first, mine, second) or labels.tell_apart(second, theirs, first):
+                continue
+            if first.is_row and _is_reading(first, mine, second):
+                continue
             if _has_value_from(first, mine) and _has_value_from(second, theirs):
                 continue
-            if first.is_row and _column(first, mine) != _column(second, theirs):
+            if first.is_row and column_of(first, mine) != column_of(second, theirs):
                 continue
             head = (mine.near & theirs.near) - changing
             is_date = mine.value.kind == "date"
@@ -535,12 +560,61 @@ def _has_value_from(statement: Statement, slot: Slot) -> bool:
     """Return whether a day is only the one from which an amount of money holds."""
     return (
         slot.value.kind == "date"
-        and _FROM_DAY.search(statement.text, 0, slot.value.start) is not None
+        and FROM_DAY.search(statement.text, 0, slot.value.start) is not None
         and any(other.value.kind in ("money", "percent") for other in statement.slots)
     )
 
 
-def _column(row: Statement, slot: Slot) -> str:
+class _Labels:
+    """What stands before the values of lists: "Small: 12 a month", "Large: 20 a month"."""
+
+    def __init__(self, statements: Sequence[Statement]) -> None:
+        self._of_lists: dict[str, set[str]] = defaultdict(set)
+        for each in statements:
+            if label := self._label(each):
+                self._of_lists[each.document].add(label)
+
+    def tell_apart(self, statement: Statement, slot: Slot, other: Statement) -> bool:
+        """Return whether a value is that of an entry which another statement doesn't name."""
+        label = self._label(statement)
+        if not label or slot.value.start < len(label) or slot.value.kind not in NUMERIC:
+            return False
+        if len(self._of_lists[statement.document]) < _FEWEST_ENTRIES:
+            return False
+        own = naming_stems(label, statement.language)
+        return bool(own) and own.isdisjoint(other.stems | other.titles)
+
+    def _label(self, statement: Statement) -> str:
+        found = None if statement.is_row else _ENTRY_LABEL.match(statement.text)
+        if found is None or not any(slot.value.start >= found.end() for slot in statement.slots):
+            return ""
+        return "" if CHANGE_WORDS.search(found["label"]) else found["label"]
+
+
+def _are_of_two_parties(first: Statement, second: Statement) -> bool:
+    """Return whether two mails give the prices of two firms that the same people wrote with.
+
+    Neither was sent to the other's sender, and the later one doesn't speak of the earlier firm.
+    """
+    mine, theirs = first.sent_from, second.sent_from
+    if not (mine and theirs) or mine.partition("@")[2] == theirs.partition("@")[2]:
+        return False
+    if mine in second.thread or theirs in first.thread:
+        return False
+    return frozenset(terms(first.speaker)).isdisjoint(second.stems | second.around)
+
+
+def _is_reading(first: Statement, slot: Slot, second: Statement) -> bool:
+    """Return whether two rows of a table count something on two days, as a log of hours does."""
+    column = column_of(first, slot)
+    return (
+        first.document == second.document
+        and slot.value.kind in ("number", "quantity")
+        and not _OF_MONEY.search(column)
+    )
+
+
+def column_of(row: Statement, slot: Slot) -> str:
     """Return the name of the column that a value of a row stands in."""
     return row.text[: slot.value.start].rpartition("; ")[2].partition(": ")[0]
 
