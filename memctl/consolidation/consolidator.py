@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from memctl.consolidation.bridges import find_bridges
-from memctl.consolidation.changes import find_changes, find_resettled, find_successions
+from memctl.consolidation.changes import (
+    find_changes,
+    find_given_up,
+    find_replaced,
+    find_resettled,
+    find_successions,
+)
 from memctl.consolidation.followups import find_clashes, find_open
 from memctl.consolidation.insight_findings import Finding
 from memctl.consolidation.insight_plan import (
@@ -55,7 +61,8 @@ if TYPE_CHECKING:
 Clock = Callable[[], datetime]
 
 _FINDERS = (
-    find_changes, find_successions, find_resettled, find_years, find_rates, find_new_prices,
+    find_changes, find_successions, find_resettled, find_given_up,
+    find_replaced, find_years, find_rates, find_new_prices,
     find_outdated_entries, find_recurrences,
 )  # fmt: skip
 _FINDERS_OF_TODAY = (find_payments, find_open, find_clashes, find_totals)

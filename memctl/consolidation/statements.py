@@ -649,8 +649,11 @@ class StemWeights:
         """Return whether two statements are of different customers, places or persons.
 
         Each is of what its titles name, or itself where these name nothing, and neither side
-        has a name of the other one anywhere around it.
+        has a name of the other one anywhere around it, nor is either about who wrote the other.
         """
+        for each, writer in ((one, other.speaker), (other, one.speaker)):
+            if not each.stems.isdisjoint(_stems(writer, "") & self._rare_names):
+                return False
         mine, theirs = self._subject(one), self._subject(other)
         return bool(mine and theirs) and not (mine & other.context or theirs & one.context)
 

@@ -73,6 +73,14 @@ FROM_DAY = re.compile(
     re.IGNORECASE,
 )
 """Stands before the day from which something else that a sentence says holds."""
+_WILL_BE = re.compile(
+    r"\b(?:will (?:be|cost|come to|rise to|go up to)|is going to be|wird|beträgt|sera|será|sarà)\s+"
+    r"(?:\w+\s+){0,2}\W?$",
+    re.IGNORECASE,
+)
+"""Stands before an amount that holds from some day on."""
+_LEAST_OF_ANNOUNCED = 0.8
+"""Weight that two statements share, one of which announces an amount, where a rare word has 1."""
 _IS_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _BEFORE = re.compile(
     r"\W{0,2}(?:before|previously|until now|so far|vorher|bisher|avant|antes|prima)\b", re.I
@@ -90,6 +98,8 @@ _TRACKED_VALUE_BONUS = 1.0
 _SAME_WORDING_BONUS, _MIN_SAME_WORDING = 2.5, 0.8
 """Log odds for statements with the same wording and another value, and the share of common words
 that counts as the same wording."""
+_ANNOUNCED_LOG_ODDS = -0.4
+"""Log odds, at least, for an amount that is announced: "the fee will be 80 from May on"."""
 _MOVED_DAY_BONUS = 0.3
 """The same for days next to a common word ("ends on the 31st", "now ends on the 30th")."""
 _STILL_VALID_PENALTY = 3.0
@@ -280,6 +290,13 @@ def differing_pairs(statements: Sequence[Statement], weights: StemWeights) -> li
             first, difference.earlier, second, difference.later
         ):
             score = max(score, _moved_day_log_odds(first, second, weights) + seen["names_old"])
+        if (
+            first.precedes(second)
+            and seen["head"]
+            and seen["money"]
+            and is_announced(second, difference.later)
+        ):
+            score = max(score, _ANNOUNCED_LOG_ODDS)
         score += _SAME_WORDING_BONUS * (share > _MIN_SAME_WORDING)
         score += _MOVED_DAY_BONUS * bool(
             seen["date"] and difference.head and MOVED.search(second.text)
@@ -336,7 +353,8 @@ def _have_own_names(first: Statement, second: Statement, weights: StemWeights) -
     """Return whether each of two statements has a name of its own, and what is around the earlier
     one has none of the later's."""
     own, others = (frozenset(filter(weights.is_name, each.stems)) for each in (first, second))
-    return bool(others - first.context and own - second.stems)
+    writer = frozenset(terms(second.speaker))
+    return bool(others - first.context and own - second.stems - writer)
 
 
 ValueHolders = Mapping[tuple[str, str], Sequence[tuple[Statement, Slot]]]
@@ -534,6 +552,14 @@ def _difference(
                 and mine.value.unit == theirs.value.unit
                 and weights.sum(first.stems & second.stems) >= weights.rare
             )
+            if (
+                not head
+                and mine.value.kind == theirs.value.kind == "money"
+                and mine.value.unit == theirs.value.unit
+                and shared >= _LEAST_OF_ANNOUNCED * weights.rare
+                and is_announced(second, theirs)
+            ):
+                head = mine.near & second.stems
             if not (head or is_moved or is_price):
                 continue
             worth = weights.sum(head) + (mine.value.unit == theirs.value.unit)
@@ -542,6 +568,16 @@ def _difference(
     if best is None or best[1].earlier.value.agrees_with(best[1].later.value):
         return None
     return best[1]
+
+
+def is_announced(statement: Statement, slot: Slot) -> bool:
+    """Return whether a statement says what an amount will be from some day on."""
+    before = statement.text[max(slot.value.start - 40, 0) : slot.value.start]
+    return _WILL_BE.search(before) is not None and any(
+        FROM_DAY.search(statement.text, 0, other.value.start)
+        for other in statement.slots
+        if other.value.kind == "date"
+    )
 
 
 @lru_cache(maxsize=10_000)

@@ -1607,3 +1607,63 @@ def test_a_line_that_begins_with_since_when_something_holds_is_of_the_day_of_its
 ) -> None:
     said = note("From 1 July 2024 the pool opens at eight.", "2024-06-03", "pool.md")
     assert [each.day for each in statements([said])] == [said.created_at.date()]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (
+            "We plan a second oven at the Harbour market for the summer.",
+            "Jo and I decided to drop the second oven at the Harbour market.",
+            "“Second oven at the Harbour market”: spoken of on 12 March 2024, given up on 3 May 2024",
+        ),
+        (
+            "Spring: a pilot of pottery lessons for schools.",
+            "We stop the pottery lessons. Nobody came.",
+            "“Pottery lessons”: spoken of on 12 March 2024, given up on 3 May 2024",
+        ),
+        ("Spring: a pilot of pottery lessons.", "We could drop the pottery lessons.", ""),
+        ("Spring: a pilot of pottery lessons.", "We did not stop the pottery lessons.", ""),
+        ("Spring: a pilot of pottery lessons.", "We stop the dancing lessons.", ""),
+        (
+            "The bookings run through Calendra.",
+            "We replace Calendra by Openslot.",
+            "“Calendra”: replaced by Openslot (12 March → 3 May 2024)",
+        ),
+        ("The bookings run through Calendra.", "We might replace Calendra by Openslot.", ""),
+        ("Oona Fell holds 30% of the boat.", "Oona Fell sold her 30% to Rafe Lund.",
+         "“Oona Fell’s 30%”: went from Oona Fell to Rafe Lund (12 March → 3 May 2024)"),
+        (
+            "The yard in Quay Street is rented from Orrin Estates.",
+            "Bexley Homes has bought the yard in Quay Street from Orrin Estates.",
+            "“The yard in Quay Street”: went from Orrin Estates to Bexley Homes (12 March → ",
+        ),
+        ("We get our bolts from Orrin Steel.", "Jo bought the bolts from Orrin Steel.", ""),
+    ],
+)  # fmt: skip
+def test_what_is_given_up_or_passes_to_another_one_is_a_change(
+    insights_of: Callable[..., dict[str, str]], note: Note, before: str, after: str, said: str
+) -> None:
+    notes = (fact(note, before, "2024-03-12", "a.md"), fact(note, after, "2024-05-03", "b.md"))
+    text = insights_of(*notes).get("change", "")
+    assert text.startswith(said)
+    assert bool(text) is bool(said)
+
+
+@pytest.mark.parametrize(
+    ("after", "is_told"),
+    [
+        (
+            "By the review the rent for the mill in Weir Lane will be £695 a month from 1 May.",
+            True,
+        ),
+        ("The insurance for the mill in Weir Lane will be £695 a month from 1 May.", False),
+    ],
+)
+def test_a_new_amount_that_whom_it_is_paid_to_announces_is_a_change(
+    insights_of: Callable[..., dict[str, str]], note: Note, after: str, is_told: bool
+) -> None:
+    paid = fact(note, "Rent is £640 a month to Halden Estates.", "2024-01-08", "firm.md")
+    letter = mail(note, after, "2024-03-15", "Halden Estates", "Mill: rent review")
+    told = insights_of(replace(paid, title="Brooks & Daw"), *letter).get("change", "")
+    assert ("went from £640 to £695" in told) is is_told
