@@ -31,6 +31,7 @@ from memctl.consolidation.value_pairs import (
     agree,
     column_of,
     differing_pairs,
+    is_own_day,
     may_be_one_amount,
     naming_stems,
     replaced_entry_pairs,
@@ -67,6 +68,8 @@ _SURE_RELATEDNESS, _SURE_RELATEDNESS_BONUS = 3.7, 1.0
 """Relatedness from which a price, a moved day or a changed quantity is surely of one thing, and
 the log odds for it."""
 _MAX_REVERSALS = 1
+_WORDS_OF_ENTRY = 2
+"""First words of the title of an entry by which a sentence names it."""
 _MAX_SERIES = 60
 """Number of series that are kept, the likeliest ones."""
 
@@ -183,6 +186,9 @@ def _change_finding(
     shared = best.difference.head or best.shared_stems
     texts = [each.slot.value.text for each in mentions]
     about = _without_values(_title(best, shared, weights), texts, best.later.language)
+    entries = [each.statement.memory for each in mentions if each.statement.memory.title]
+    if best.is_stated and (titles := [each.title for each in entries if each.doc_type == "other"]):
+        about = titles[0]
     if best.later.is_row:
         about = f"{about}, {column_of(best.later, best.difference.later)}"
     if is_ordered:
@@ -336,7 +342,13 @@ def _confirmed_pairs(
         own = weights.shared_weight(pair.later, pair.later)
         least = min(_SAME_SUBJECT_WEIGHT, _SAME_SUBJECT_SHARE * own)
         for each in found:
-            if each.document == pair.later.document or pair.later.precedes(each):
+            if each.document == pair.later.document:
+                continue
+            if any(_is_entry_of(each, slot, pair) for slot in each.slots):
+                slot = next(slot for slot in each.slots if _is_entry_of(each, slot, pair))
+                entry = replace(each, day=pair.later.day, is_dated=False)
+                yield Pair(entry, pair.later, replace(pair.difference, earlier=slot), 0.0)
+            if pair.later.precedes(each):
                 continue
             if weights.are_of_two_things(each, pair.later):
                 continue
@@ -346,6 +358,20 @@ def _confirmed_pairs(
                     and weights.shared_weight(each, pair.later) >= least
                 ):
                     yield Pair(each, pair.later, replace(pair.difference, earlier=slot), 0.0)
+
+
+def _is_entry_of(each: Statement, slot: Slot, pair: Pair) -> bool:
+    """Return whether a statement is the entry in a calendar of what was moved from its day."""
+    title = " ".join(re.findall(r"\w+", each.memory.title.casefold())[:_WORDS_OF_ENTRY])
+    return (
+        each.memory.doc_type == "other"
+        and each.memory.namespace == pair.later.memory.namespace
+        and each.text.startswith(each.memory.title)
+        and " " in title
+        and title in " ".join(re.findall(r"\w+", pair.later.text.casefold()))
+        and is_own_day(slot, each)
+        and slot.value.agrees_with(pair.difference.earlier.value)
+    )
 
 
 def _mentions_in_order(series: Sequence[Pair]) -> list[_ValueMention]:
@@ -374,13 +400,13 @@ def find_successions(found: Sequence[Statement], _: StemWeights) -> list[Finding
     """Return the posts and tasks that somebody else has got, where it is sure that it is one."""
     by_post: dict[tuple[str, frozenset[str]], list[_Held]] = defaultdict(list)
     for each in found:
-        if each.is_dated and not (each.is_row or each.topic):
+        if not (each.is_row or each.topic):
             for holder in _post_holders(each):
-                if not holder.is_past:
+                if not holder.is_past and (each.is_dated or not holder.is_new):
                     by_post[each.memory.namespace, holder.post].append((each, holder))
     findings = []
     for held in by_post.values():
-        held.sort(key=lambda item: item[0].day)
+        held.sort(key=lambda item: (item[0].is_dated, item[0].day))
         for of_one_post in _by_what_they_are_about(held):
             series = _successors(of_one_post)
             if len(series) > 1:
@@ -429,13 +455,19 @@ def _successors(held: Sequence[_Held]) -> list[_Held]:
 
 
 def _is_successor(later: _Held, earlier: _Held) -> bool:
-    """Return whether a person surely has got the post of another one."""
-    return earlier[0].precedes(later[0]) and later[1].succeeds(earlier[1])
+    """Return whether a person surely has got the post of another one.
+
+    What has no day of its own, as a list of who does what, tells how it was before somebody else
+    gets the post.
+    """
+    is_earlier = earlier[0].precedes(later[0]) or not earlier[0].is_dated
+    return is_earlier and later[0].is_dated and later[1].succeeds(earlier[1])
 
 
 def _succession_finding(series: Sequence[_Held]) -> Finding:
     names = " to ".join(holder.name for _, holder in series)
-    when = insight_wording.day_after_day([each.day for each, _ in series])
+    days = [each.day for each, _ in series if each.is_dated]
+    when = insight_wording.day_after_day(days)
     last = series[-1][1]
     return Finding(
         kind="change",

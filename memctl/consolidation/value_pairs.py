@@ -49,6 +49,11 @@ MOVED = re.compile(
 _CALLED_OFF = re.compile(r"\b(?:cancel\w*|called off|abgesagt|annul\w*|cancelad\w*)\b", re.I)
 _FROM = re.compile(r"\b(?:from|von|vom|de|du|desde|da)\s+(?:\w+\s+){0,2}\W?$", re.IGNORECASE)
 _TO = re.compile(r"\s*(?:[\w'’-]+\s+){0,4}?(?:to|till|auf|bis|à|au|a|al)\s+\W?$", re.IGNORECASE)
+_FROM_BARE_DAY = re.compile(
+    r"\b(?:from|von|vom|de|du|dal) (?:the )?(?P<day>[0-3]?\d)(?:st|nd|rd|th|\.)? "
+    r"(?:to|till|auf|bis|à|au|a|al) (?:the )?\W?$",
+    re.IGNORECASE,
+)
 _ARROW = re.compile(r"\s*(?:->|→|=>)\s*$")
 _FORMERLY = re.compile(
     r"\b(?:was|were|been(?: on| at)?|before that|previously|last (?:year|time|month|week)|"
@@ -220,6 +225,30 @@ def stated_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
                     head = one.near if one is after else one.near | other.near
                     score = _STATED_CHANGE_LOG_ODDS[kind] + 0.4 * each.is_kept
                     yield Pair(each, each, Difference(before, after, head), score)
+        for slot in slots:
+            if start <= slot.value.start < end and (old := _bare_former_day(text, slot)):
+                score = _STATED_CHANGE_LOG_ODDS["date"] + 0.4 * each.is_kept
+                yield Pair(each, each, Difference(old, slot, old.near), score)
+
+
+def _bare_former_day(text: str, new: Slot) -> Slot | None:
+    """Return the day without its month that stands before the one that it is moved to.
+
+    "The fair moves from 12 to 19 May" names two days of May.
+    """
+    found = _FROM_BARE_DAY.search(text, 0, new.value.start) if new.value.kind == "date" else None
+    if found is None or not _RESCHEDULED.search(text[max(found.start() - 40, 0) : found.start()]):
+        return None
+    day = int(found["day"])
+    readings = tuple(
+        (year, month, float(day))
+        for year, month, number in new.value.readings
+        if None not in (month, number) and number != day
+    )
+    if not readings:
+        return None
+    value = Value("date", readings, "", *found.span("day"), found["day"])
+    return Slot(value, new.near)
 
 
 def stated_former(text: str, one: Value, other: Value, sentence: str) -> Value | None:
@@ -861,7 +890,7 @@ def replaced_entry_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
         for each in found
         if each.memory.doc_type == "other"
         and (title := _title_of_entry(each))
-        and (slot := next((slot for slot in each.slots if _is_own_day(slot, each)), None))
+        and (slot := next((slot for slot in each.slots if is_own_day(slot, each)), None))
     ]
     for earlier, title, own in entries:
         if _CALLED_OFF.search(earlier.quote) is None:
@@ -889,5 +918,5 @@ def _title_of_entry(statement: Statement) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _is_own_day(slot: Slot, statement: Statement) -> bool:
+def is_own_day(slot: Slot, statement: Statement) -> bool:
     return slot.value.kind == "date" and _day_of(slot.value, statement) == statement.day
