@@ -60,6 +60,7 @@ _FEW = 3
 _LONGEST_MEMORY = 450
 """Characters of a memory of several sentences."""
 _SURE_NAME = 0.8
+_ACRONYM = lazy_regex(r"[A-Z]{2,5}")
 _SHORTEST_NAME, _SHORTEST_SMALL_NAME = 3, 4
 _BETWEEN_WORDS = r"(?: |[ \t]*\n[ \t>]*(?!\S+(?: {2,}|\t)))"
 """Of a name: a space, or the end of a line before one that doesn't begin with a label."""
@@ -462,7 +463,10 @@ def names(
             if name[:1].isupper() or _is_small_name(name, item.text):
                 sure[name] += 1
                 types.setdefault(name, Counter())[span.type] += 1
-    kinds = {name: _TYPE_NAMES.get(kind, kind) for name, kind in _kinds(types).items()}
+    kinds = {
+        name: "other" if kind == "person" and _ACRONYM.fullmatch(name) else kind
+        for name, kind in ((n, _TYPE_NAMES.get(k, k)) for n, k in _kinds(types).items())
+    }
     found = {
         mention.name: replace(mention, type=kinds.get(mention.name, mention.type))
         if mention.type == "other"
