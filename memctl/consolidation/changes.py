@@ -344,10 +344,10 @@ def _confirmed_pairs(
         for each in found:
             if each.document == pair.later.document:
                 continue
-            if any(_is_entry_of(each, slot, pair) for slot in each.slots):
-                slot = next(slot for slot in each.slots if _is_entry_of(each, slot, pair))
+            own_day = next((slot for slot in each.slots if _is_entry_of(each, slot, pair)), None)
+            if own_day is not None:
                 entry = replace(each, day=pair.later.day, is_dated=False)
-                yield Pair(entry, pair.later, replace(pair.difference, earlier=slot), 0.0)
+                yield Pair(entry, pair.later, replace(pair.difference, earlier=own_day), 0.0)
             if pair.later.precedes(each):
                 continue
             if weights.are_of_two_things(each, pair.later):
@@ -362,10 +362,11 @@ def _confirmed_pairs(
 
 def _is_entry_of(each: Statement, slot: Slot, pair: Pair) -> bool:
     """Return whether a statement is the entry in a calendar of what was moved from its day."""
+    if each.memory.doc_type != "other":
+        return False
     title = " ".join(re.findall(r"\w+", each.memory.title.casefold())[:_WORDS_OF_ENTRY])
     return (
-        each.memory.doc_type == "other"
-        and each.memory.namespace == pair.later.memory.namespace
+        each.memory.namespace == pair.later.memory.namespace
         and each.text.startswith(each.memory.title)
         and " " in title
         and title in " ".join(re.findall(r"\w+", pair.later.text.casefold()))
