@@ -20,6 +20,7 @@ from memctl.consolidation.statements import (
     StemWeights,
     calendar_stems,
     relatedness,
+    slots_of,
 )
 from memctl.consolidation.value_pairs import (
     ANY_PLAN,
@@ -28,8 +29,11 @@ from memctl.consolidation.value_pairs import (
     NUMERIC,
     Pair,
     agree,
+    column_of,
     differing_pairs,
+    is_own_day,
     may_be_one_amount,
+    naming_stems,
     replaced_entry_pairs,
     rescheduled_pairs,
     stated_pairs,
@@ -64,6 +68,8 @@ _SURE_RELATEDNESS, _SURE_RELATEDNESS_BONUS = 3.7, 1.0
 """Relatedness from which a price, a moved day or a changed quantity is surely of one thing, and
 the log odds for it."""
 _MAX_REVERSALS = 1
+_WORDS_OF_ENTRY = 2
+"""First words of the title of an entry by which a sentence names it."""
 _MAX_SERIES = 60
 """Number of series that are kept, the likeliest ones."""
 
@@ -180,6 +186,11 @@ def _change_finding(
     shared = best.difference.head or best.shared_stems
     texts = [each.slot.value.text for each in mentions]
     about = _without_values(_title(best, shared, weights), texts, best.later.language)
+    entries = [each.statement.memory for each in mentions if each.statement.memory.title]
+    if best.is_stated and (titles := [each.title for each in entries if each.doc_type == "other"]):
+        about = titles[0]
+    if best.later.is_row:
+        about = f"{about}, {column_of(best.later, best.difference.later)}"
     if is_ordered:
         days = sorted({each.statement.day for each in mentions if not each.is_former})
         dated = [each for each in mentions if each.statement.is_dated]
@@ -331,7 +342,13 @@ def _confirmed_pairs(
         own = weights.shared_weight(pair.later, pair.later)
         least = min(_SAME_SUBJECT_WEIGHT, _SAME_SUBJECT_SHARE * own)
         for each in found:
-            if each.document == pair.later.document or pair.later.precedes(each):
+            if each.document == pair.later.document:
+                continue
+            own_day = next((slot for slot in each.slots if _is_entry_of(each, slot, pair)), None)
+            if own_day is not None:
+                entry = replace(each, day=pair.later.day, is_dated=False)
+                yield Pair(entry, pair.later, replace(pair.difference, earlier=own_day), 0.0)
+            if pair.later.precedes(each):
                 continue
             if weights.are_of_two_things(each, pair.later):
                 continue
@@ -341,6 +358,21 @@ def _confirmed_pairs(
                     and weights.shared_weight(each, pair.later) >= least
                 ):
                     yield Pair(each, pair.later, replace(pair.difference, earlier=slot), 0.0)
+
+
+def _is_entry_of(each: Statement, slot: Slot, pair: Pair) -> bool:
+    """Return whether a statement is the entry in a calendar of what was moved from its day."""
+    if each.memory.doc_type != "other":
+        return False
+    title = " ".join(re.findall(r"\w+", each.memory.title.casefold())[:_WORDS_OF_ENTRY])
+    return (
+        each.memory.namespace == pair.later.memory.namespace
+        and each.text.startswith(each.memory.title)
+        and " " in title
+        and title in " ".join(re.findall(r"\w+", pair.later.text.casefold()))
+        and is_own_day(slot, each)
+        and slot.value.agrees_with(pair.difference.earlier.value)
+    )
 
 
 def _mentions_in_order(series: Sequence[Pair]) -> list[_ValueMention]:
@@ -369,13 +401,13 @@ def find_successions(found: Sequence[Statement], _: StemWeights) -> list[Finding
     """Return the posts and tasks that somebody else has got, where it is sure that it is one."""
     by_post: dict[tuple[str, frozenset[str]], list[_Held]] = defaultdict(list)
     for each in found:
-        if each.is_dated and not (each.is_row or each.topic):
+        if not (each.is_row or each.topic):
             for holder in _post_holders(each):
-                if not holder.is_past:
+                if not holder.is_past and (each.is_dated or not holder.is_new):
                     by_post[each.memory.namespace, holder.post].append((each, holder))
     findings = []
     for held in by_post.values():
-        held.sort(key=lambda item: item[0].day)
+        held.sort(key=lambda item: (item[0].is_dated, item[0].day))
         for of_one_post in _by_what_they_are_about(held):
             series = _successors(of_one_post)
             if len(series) > 1:
@@ -424,13 +456,19 @@ def _successors(held: Sequence[_Held]) -> list[_Held]:
 
 
 def _is_successor(later: _Held, earlier: _Held) -> bool:
-    """Return whether a person surely has got the post of another one."""
-    return earlier[0].precedes(later[0]) and later[1].succeeds(earlier[1])
+    """Return whether a person surely has got the post of another one.
+
+    What has no day of its own, as a list of who does what, tells how it was before somebody else
+    gets the post.
+    """
+    is_earlier = earlier[0].precedes(later[0]) or not earlier[0].is_dated
+    return is_earlier and later[0].is_dated and later[1].succeeds(earlier[1])
 
 
 def _succession_finding(series: Sequence[_Held]) -> Finding:
     names = " to ".join(holder.name for _, holder in series)
-    when = insight_wording.day_after_day([each.day for each, _ in series])
+    days = [each.day for each, _ in series if each.is_dated]
+    when = insight_wording.day_after_day(days)
     last = series[-1][1]
     return Finding(
         kind="change",
@@ -674,4 +712,188 @@ def _resettled_finding(earlier: _Settled, later: _Settled) -> Finding:
         about=" ".join([later.attribute, *sorted(shared)]),
         strength=_SETTLED_STRENGTH,
         values=(earlier.value, later.value),
+    )
+
+
+# --- what is given up, and what takes the place of something -------------------------------------
+
+_GIVEN_UP_STRENGTH, _REPLACED_STRENGTH = 0.9, 0.9
+_LEAST_OF_SUBJECT = 0.9
+"""Weight of the words of what is given up, where a rare word has 1."""
+_DOUBTED = re.compile(
+    r"\b(?:if|unless|whether|could|would|should|might|may|maybe|perhaps|probably|wants?|hopes?|"
+    r"thinks?|suggests?|proposes?|asks?|not|never|nobody|without|until|before)\b|n['’]t\b|\?",
+    re.IGNORECASE,
+)
+_GIVEN_UP = re.compile(
+    r"\b(?:(?:we|i|they|they['’]ve|we['’]ve|i['’]ve) (?:have |are |now |have now )?"
+    r"|(?:decided|agreed|decision) to |decided: )"
+    r"(?:drop(?:ped|ping)?|stop(?:ped|ping)?|cancel(?:l?ed|l?ing)?|abandon(?:ed|ing)?|"
+    r"scrap(?:ped|ping)?|shelv(?:ed?|ing)|call(?:ed|ing)? off|g[ai]ve up(?: on)?|giving up) "
+    r"(?:the|our|this|that) (?P<what>[^\s.,;:()]+(?: [^\s.,;:()]+){0,5})",
+    re.IGNORECASE,
+)
+"""A plain sentence on what is not done any more: "we drop the trip to Ghent"."""
+_AIMED_AT = re.compile(
+    r"\b(?:plan(?:s|ned)?|will|want(?:s|ed)?|ideas?|pilots?|roadmap|budget|going to|"
+    r"propos\w+|intend\w*|"
+    r"next (?:year|spring|summer|autumn|winter|quarter|season)|Q[1-4]|start(?:s|ing)?|todo|"
+    r"goals?)\b|\[ \]",
+    re.IGNORECASE,
+)
+_THING = r"(?-i:[A-ZÀ-ÖØ-Þ][\w'’.+-]*\w(?: (?:(?:& |and |of )?[A-ZÀ-ÖØ-Þ][\w'’+-]*\w)){0,3})"
+_REPLACED = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        rf"\breplac(?:e|es|ed|ing) (?P<old>{_THING}) (?:by|with) (?P<new>{_THING})",
+        rf"(?P<new>{_THING}) (?:replaces|has replaced|is replacing|takes the place of) "
+        rf"(?P<old>{_THING})",
+        rf"(?P<new>{_THING}) (?:(?:has |have )?(?:bought|acquired|taken over)|(?:takes|took) over) "
+        rf"(?P<what>[^.;:]{{3,60}}?) from (?P<old>{_THING})",
+        rf"(?P<old>{_THING}) (?:(?:has |have )?sold|hands? over|handed over) "
+        rf"(?P<what>[^.;:]{{3,60}}?) to (?P<new>{_THING})",
+    )
+)
+_HELD = re.compile(
+    r"\b(?:own(?:s|ed|er|ers)?|holds?|held|belongs?|rents?|rented|lets?|landlords?|landlady|leases?|"
+    r"tenan\w+|shares?|manages?|runs?)\b|\d ?%",
+    re.IGNORECASE,
+)
+"""Says that somebody has something that somebody else may get."""
+_LEAST_OF_FORMER = 0.5
+"""Weight of a word of the name that is replaced, where a rare word has 1."""
+_WHOSE = re.compile(r"^(?:his|her|their|its|our) ", re.IGNORECASE)
+
+
+def find_given_up(found: Sequence[Statement], weights: StemWeights) -> list[Finding]:
+    """Return what was planned by an earlier document, and is given up by a later one."""
+    findings: dict[frozenset[str], Finding] = {}
+    for later in found:
+        said = _plainly(later, _GIVEN_UP)
+        what = said["what"] if said else ""
+        stems = naming_stems(what, later.language)
+        if weights.sum(stems) < _LEAST_OF_SUBJECT * weights.rare:
+            continue
+        plans = [
+            each
+            for each in found
+            if _is_other_and_earlier(each, later)
+            and stems <= each.context
+            and not stems.isdisjoint(each.stems)
+            and (each.memory.type == "plan" or _AIMED_AT.search(_with_titles(each)))
+        ]
+        if plans and not any(_revives(each, later, stems) for each in found):
+            first = max(plans, key=lambda each: (len(stems & each.stems), each.is_kept, each.day))
+            findings[stems] = _given_up_finding(first, later, _without_small_ends(what), stems)
+    return list(findings.values())
+
+
+def _plainly(statement: Statement, *forms: re.Pattern[str]) -> re.Match[str] | None:
+    """Return what one of some forms finds in a dated sentence that nothing puts in doubt."""
+    if not statement.is_dated or statement.is_row or statement.topic or statement.is_question:
+        return None
+    said = next(filter(None, (form.search(statement.text) for form in forms)), None)
+    if said is None or _DOUBTED.search(statement.text[: said.end()]):
+        return None
+    return said
+
+
+def _is_other_and_earlier(one: Statement, other: Statement) -> bool:
+    is_other = one.document != other.document and one.memory.namespace == other.memory.namespace
+    return is_other and one.precedes(other)
+
+
+def _with_titles(statement: Statement) -> str:
+    return " ".join((statement.memory.title, statement.memory.heading, statement.text))
+
+
+def _revives(each: Statement, given_up: Statement, stems: frozenset[str]) -> bool:
+    """Return whether a later statement plans again what was given up."""
+    is_plan = each.memory.type == "plan" or _AIMED_AT.search(each.text) is not None
+    return is_plan and stems <= each.stems and _is_other_and_earlier(given_up, each)
+
+
+def _without_small_ends(words: str) -> str:
+    """Return words up to the last one that says something."""
+    kept = words.split()
+    while kept and _says_nothing_last(kept[-1], stop_words("en")):
+        kept.pop()
+    return " ".join(kept) or words
+
+
+def _given_up_finding(
+    plan: Statement, later: Statement, what: str, stems: frozenset[str]
+) -> Finding:
+    since, until = insight_wording.day(plan.day), insight_wording.day(later.day)
+    return Finding(
+        kind="change",
+        title=f"{what}, given up",
+        headline=f"“{insight_wording.capitalise(what)}”: spoken of on {since}, "
+        f"given up on {until}.",
+        evidence=(plan, later),
+        about=" ".join(["given up", *sorted(stems)]),
+        strength=_GIVEN_UP_STRENGTH,
+    )
+
+
+def find_replaced(found: Sequence[Statement], weights: StemWeights) -> list[Finding]:
+    """Return what another thing, firm or owner has taken the place of.
+
+    An earlier document names the former one; where a sentence says what passes from one to the
+    other, as what somebody has.
+    """
+    findings: dict[tuple[str, str], Finding] = {}
+    for later in found:
+        said = _plainly(later, *_REPLACED)
+        if said is None:
+            continue
+        old, new = said["old"], said["new"]
+        what = said.groupdict().get("what") or ""
+        stems = frozenset(terms(old))
+        if not stems or _is_one_name(old, new):
+            continue
+        before = [
+            each
+            for each in found
+            if _is_other_and_earlier(each, later)
+            and not each.is_row
+            and stems <= each.context
+            and _is_held_before(each, later, old, what, weights)
+        ]
+        if before:
+            first = max(before, key=lambda each: weights.shared_weight(each, later))
+            findings[old, new] = _replaced_finding(first, later, old, new, what)
+    return list(findings.values())
+
+
+def _is_held_before(
+    earlier: Statement, later: Statement, old: str, what: str, weights: StemWeights
+) -> bool:
+    """Return whether a statement says that something is in use, or in somebody's hands."""
+    if not what:
+        return (
+            frozenset(terms(old)) <= earlier.stems and weights.most(terms(old)) > 0.5 * weights.rare
+        )
+    if _HELD.search(earlier.text) is None:
+        return False
+    own = naming_stems(what, later.language)
+    values = [slot.value for slot in slots_of(what)]
+    return not own.isdisjoint(earlier.context) or any(
+        agree(slot.value, value) for slot in earlier.slots for value in values
+    )
+
+
+def _replaced_finding(
+    earlier: Statement, later: Statement, old: str, new: str, what: str
+) -> Finding:
+    when = insight_wording.day_after_day([earlier.day, later.day])
+    title = _WHOSE.sub(f"{old}’s ", what) if what else f"{old} replaced"
+    head = f"{CHANGE_PHRASE} {old} to {new}" if what else f"replaced by {new}"
+    return Finding(
+        kind="change",
+        title=title,
+        headline=f"“{insight_wording.capitalise((what and title) or old)}”: {head} ({when}).",
+        evidence=(earlier, later),
+        about=" ".join(["replaced", *sorted(terms(f"{old} {new}"))]),
+        strength=_REPLACED_STRENGTH,
     )

@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from memctl.consolidation.bridges import find_bridges
-from memctl.consolidation.changes import find_changes, find_resettled, find_successions
+from memctl.consolidation.changes import (
+    find_changes,
+    find_given_up,
+    find_replaced,
+    find_resettled,
+    find_successions,
+)
 from memctl.consolidation.followups import find_clashes, find_open
 from memctl.consolidation.insight_findings import Finding
 from memctl.consolidation.insight_plan import (
@@ -55,10 +61,12 @@ if TYPE_CHECKING:
 Clock = Callable[[], datetime]
 
 _FINDERS = (
-    find_changes, find_successions, find_resettled, find_years, find_rates, find_new_prices,
-    find_outdated_entries, find_payments,
-    find_open, find_clashes, find_recurrences,
+    find_changes, find_successions, find_resettled, find_given_up,
+    find_replaced, find_years, find_rates, find_new_prices,
+    find_outdated_entries, find_recurrences,
 )  # fmt: skip
+_FINDERS_OF_TODAY = (find_payments, find_open, find_clashes, find_totals)
+"""What they find depends on the day on which they look."""
 _ALWAYS, _DOCUMENTS_EACH, _MOST = 3, 4, 16
 """Insights that are always made, documents for one more, and the most of all."""
 LEAST_STRENGTH = 0.0
@@ -231,7 +239,9 @@ def find_insights(snapshot: Snapshot, now: datetime) -> list[Draft]:
     found = read_statements(snapshot, now)
     weights = StemWeights(found)
     findings = [finding for find in _FINDERS for finding in find(found, weights)]
-    findings += find_totals(found, weights, now.date())
+    findings += [
+        finding for find in _FINDERS_OF_TODAY for finding in find(found, weights, now.date())
+    ]
     findings += find_bridges(found, weights, _names(snapshot, found))
     findings = [finding for finding in findings if finding.strength >= LEAST_STRENGTH]
     room = min(_ALWAYS + len({each.document for each in found}) // _DOCUMENTS_EACH, _MOST)

@@ -13,10 +13,11 @@ from msgspec import Struct
 
 from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_findings import Finding, part_around, phrase
-from memctl.consolidation.statements import Statement, StemWeights, at_noon, newest_day, relatedness
-from memctl.consolidation.value_pairs import CONDITION, stated_pairs, weak_words
+from memctl.consolidation.statements import Statement, StemWeights, at_noon, relatedness
+from memctl.consolidation.value_pairs import CONDITION, FROM_DAY, stated_pairs, weak_words
 from memctl.language.date_mentions import DateSpan, date_spans
 from memctl.language.term_analysis import terms
+from memctl.understanding.relation_extraction import post_holders
 
 _DUE = re.compile(
     r"\b(?:by|due|until|till|deadline|expires?|runs? out|valid|renew\w*|promised?|"
@@ -60,6 +61,15 @@ _DONE = re.compile(
     r"hecho|pagado|fatto)\b|\[x\]",
     re.IGNORECASE,
 )
+_STAFF = re.compile(
+    r"\b(?:(?:his|her|their|whose) (?:place|post|job|work|desk)|takes? (?:it |this )?over|"
+    r"successor|replacement|stands? in for|joins?|starts? (?:work|as)|leaves? (?:us|the \w+)|"
+    r"last day|nachfolge\w*|übernimmt|remplace\w*|sustituye|sostituisce)\b",
+    re.IGNORECASE,
+)
+"""Says that somebody comes, goes or takes somebody's place."""
+_TELLING = 0.7
+"""Weight of a word that is no name and yet tells what is meant, where a rare word has 1."""
 _ASKS_FOR_ANSWER = re.compile(
     r"\b(?:answer|repl(?:y|ies)|respond|response|let (?:me|us) know|get back to|tell (?:me|us)|"
     r"confirm|rsvp|antwort\w*|rückmeldung|bescheid|répon\w+|respon[dt]\w*|rispo\w+|antwoord\w*)\b",
@@ -81,6 +91,8 @@ _WOULD_HAVE = re.compile(
     r"\b(?:would|could|should|might)(?:n['’]t| not)? have\b|\b(?:hätten?|wären?)\b", re.IGNORECASE
 )
 """Says of a day that it is not the one any more."""
+_BY_WHOM = re.compile(r"\b(?:by|bis|entro) (?:\w+ )*?(?:from|on|at|in|since|ab)\b", re.IGNORECASE)
+"""Says who does something, and when."""
 _CLAUSE_END = re.compile(r"[.;](?=\s)")
 _MOST_BEFORE = 60
 """Characters between a word such as "by" and the day."""
@@ -94,11 +106,8 @@ _MOST_HOLDERS = 60
 """What more statements have is a subject of its own, by which two are not on one thing."""
 
 
-def find_open(found: Sequence[Statement], weights: StemWeights) -> list[Finding]:
-    """Return what is open, as of the newest day that a source says."""
-    today = newest_day(found)
-    if today is None:
-        return []
+def find_open(found: Sequence[Statement], weights: StemWeights, today: date) -> list[Finding]:
+    """Return what is open today."""
     candidates = [each for each in found if not each.is_row and not each.topic]
     holders = _holders(candidates)
     missing = _missing_promises(candidates, holders, weights)
@@ -233,6 +242,8 @@ def _due(
             continue
         if not _says_what_is_due(each):
             continue
+        if has_passed and (_is_announced(each) or _is_mentioned_since(each, day, holders, weights)):
+            continue
         later = [f for f in _statements_about(each, holders, weights) if f.day > each.day]
         if later or _is_named_later(day, each, everything) or _is_put_off(day, each, statements):
             continue
@@ -250,6 +261,27 @@ def _due(
             about=" ".join(["due", *sorted(each.stems)]),
             strength=each.memory.importance - (0.5 if has_passed else 0.4),
         )
+
+
+def _is_announced(statement: Statement) -> bool:
+    """Return whether a sentence only tells who gets a post or a task, which needs no later word."""
+    return bool(_STAFF.search(statement.text) or post_holders(statement.text, statement.day.year))
+
+
+def _is_mentioned_since(
+    promise: Statement, day: date, holders: Holders, weights: StemWeights
+) -> bool:
+    """Return whether whom or what a promise is about is spoken of on the day it is due, or later.
+
+    That may be a word on it, whatever it says.
+    """
+    telling = [s for s in promise.stems if weights.of(s) >= _LEAST_OWN * weights.rare]
+    return any(
+        other.day >= day and other.document != promise.document
+        for stem in telling
+        if weights.is_name(stem) or weights.of(stem) >= _TELLING * weights.rare
+        for other in holders.get(stem, ())
+    )
 
 
 def _says_what_is_due(statement: Statement) -> bool:
@@ -298,9 +330,15 @@ def _is_named_later(day: date, promise: Statement, found: Sequence[Statement]) -
 
 
 def _is_limit(before: str) -> bool:
-    """Return whether what stands before a day says that something is due by it."""
-    clause = _CLAUSE_END.split(before)[-1]
-    return _DUE.search(clause[-_MOST_BEFORE:]) is not None
+    """Return whether what stands before a day says that something is due by it.
+
+    "By" says so of the day alone: "taken over by Ann from 3 May" says who does it, and since when.
+    """
+    clause = _CLAUSE_END.split(before)[-1][-_MOST_BEFORE:]
+    said = list(_DUE.finditer(clause))
+    if not said or FROM_DAY.search(clause):
+        return False
+    return _BY_WHOM.search(clause, said[-1].start()) is None
 
 
 def _day_ahead(statement: Statement) -> DateSpan | None:
@@ -360,13 +398,12 @@ class _Entry(Struct, frozen=True):
     zone: str
 
 
-def find_clashes(found: Sequence[Statement], _: StemWeights) -> list[Finding]:
+def find_clashes(found: Sequence[Statement], _: StemWeights, today: date) -> list[Finding]:
     """Return the entries of a calendar that are ahead at the same hours, or in a stay elsewhere.
 
     A stay is an entry of several days with a place.
     """
-    today = newest_day(found)
-    entries = [entry for each in found if (entry := _entry(each)) and today and entry.first > today]
+    entries = [entry for each in found if (entry := _entry(each)) and entry.first > today]
     return [
         _clash_finding(one, other)
         for one, other in combinations(sorted(entries, key=lambda each: each.first), 2)

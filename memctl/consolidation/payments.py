@@ -14,7 +14,14 @@ from memctl.consolidation.insight_findings import Finding
 from memctl.consolidation.statements import Statement, StemWeights
 from memctl.consolidation.totals import tables
 from memctl.language.date_mentions import date_spans, is_day_before_month
-from memctl.language.table_amounts import Cells, amount_column, column_names, number, written
+from memctl.language.table_amounts import (
+    Cells,
+    amount_column,
+    column_names,
+    is_number,
+    number,
+    written,
+)
 from memctl.language.term_analysis import terms
 
 _DUE = re.compile(
@@ -33,6 +40,12 @@ _NOT_PAID = re.compile(
     r"|non|impayée?|no pagad[oa]|pendiente|apert[oa]",
     re.IGNORECASE,
 )
+_UNPAID = re.compile(
+    r"not (?:yet )?paid|unpaid|overdue|outstanding|nicht bezahlt|unbezahlt|überfällig|impayée?"
+    r"|no pagad[oa]|non pagat[oa]|onbetaald",
+    re.IGNORECASE,
+)
+"""Says by itself that it is of a payment: what is open may be an order."""
 _DEBTOR = re.compile(r"customer|client|debtor|kundin|kunde|cliente|klant", re.IGNORECASE)
 _CREDITOR = re.compile(
     r"supplier|vendor|payee|creditor|lieferant|fournisseur|proveedor|fornitore|leverancier",
@@ -63,6 +76,7 @@ class _Columns(Struct, frozen=True):
         """Return what tells a row from others: its number, whom it is with, its amount."""
         columns = dict.fromkeys((self.first, self.party))
         said = [row.cells.get(each, "") for each in columns if each != self.amount]
+        said = [each for each in said if not _is_day(each)]
         return ", ".join(filter(None, (*said, self.amount_text(row))))
 
     def amount_text(self, row: Statement) -> str:
@@ -76,7 +90,9 @@ class _Columns(Struct, frozen=True):
         return spans[0].day if len(spans) == 1 else None
 
     def is_open(self, row: Statement) -> bool:
-        """Return whether a row says nothing of having been paid."""
+        """Return whether a row says nothing of having been paid, or plainly that it was not."""
+        if not self.paid:
+            return _UNPAID.fullmatch(row.cells.get(self.status, "")) is not None
         has_status = _NOT_PAID.fullmatch(row.cells.get(self.status, "")) is not None
         return has_status and _NOT_PAID.fullmatch(row.cells.get(self.paid, "")) is not None
 
@@ -86,12 +102,12 @@ class _Columns(Struct, frozen=True):
         return (paid - due).days if due and paid else 0
 
 
-def find_payments(found: Sequence[Statement], _: StemWeights) -> list[Finding]:
+def find_payments(found: Sequence[Statement], _: StemWeights, today: date) -> list[Finding]:
     """Return which invoices of tables are open past their day, and who was late several times."""
     findings: list[Finding] = []
     for rows in tables(found):
         if columns := _columns(rows):
-            findings += _open_ones(rows, columns)
+            findings += _open_ones(rows, columns, today)
             findings += _late_ones(rows, columns)
     return findings
 
@@ -108,7 +124,10 @@ def _columns(rows: Sequence[Statement]) -> _Columns | None:
     paid = next((each for each in called(_PAID) if _has_days(cells, each)), "")
     due, status = called(_DUE), called(_STATUS)
     debtor, creditor = called(_DEBTOR), called(_CREDITOR)
-    if not paid or not (due or status) or not (debtor or creditor):
+    amount = amount_column(cells)
+    if not paid:
+        return _columns_of_status(cells, names, amount, status)
+    if not (due or status) or not (debtor or creditor):
         return None
     days = "\n".join(row.get(each, "") for row in cells for each in (*due[:1], paid))
     return _Columns(
@@ -117,10 +136,30 @@ def _columns(rows: Sequence[Statement]) -> _Columns | None:
         due[0] if due else "",
         paid,
         status[0] if status else "",
-        amount_column(cells),
+        amount,
         party_pays=bool(debtor),
         is_day_first=is_day_before_month(days),
     )
+
+
+def _columns_of_status(
+    cells: Sequence[Cells], names: Sequence[str], amount: str, status: Sequence[str]
+) -> _Columns | None:
+    """Return the columns of a table that only says plainly which amounts are not paid."""
+    states = (row.get(status[0], "") for row in cells) if status else ()
+    parties = [
+        name
+        for name in names
+        if name not in (amount, *status)
+        and not any(is_number(row.get(name, "")) or _is_day(row.get(name, "")) for row in cells)
+    ]
+    if not (amount and parties and any(map(_UNPAID.fullmatch, states))):
+        return None
+    return _Columns(names[0], parties[0], "", "", status[0], amount, True, None)
+
+
+def _is_day(cell: str) -> bool:
+    return any(span.end - span.start == len(cell.strip()) for span in date_spans(cell))
 
 
 def _has_days(cells: Sequence[Cells], column: str) -> bool:
@@ -131,9 +170,8 @@ def _plain(name: str) -> str:
     return " ".join(name.replace("_", " ").split())
 
 
-def _open_ones(rows: Sequence[Statement], columns: _Columns) -> Iterator[Finding]:
-    """Yield the invoices that are past their day, or long open, when the table was last changed."""
-    today = max(row.memory.created_at.date() for row in rows)
+def _open_ones(rows: Sequence[Statement], columns: _Columns, today: date) -> Iterator[Finding]:
+    """Yield the invoices that are past their day, or long open."""
     late: list[tuple[Statement, str]] = []
     for row in rows:
         if not columns.is_open(row) or (columns.amount and not columns.amount_text(row)):

@@ -11,12 +11,14 @@ from itertools import combinations, pairwise
 from memctl.consolidation import insight_wording
 from memctl.consolidation.insight_findings import Finding, phrases
 from memctl.consolidation.statements import Statement, StemWeights, relatedness
+from memctl.language.term_analysis import terms
+from memctl.language.word_lists import word_set
 
 _AGAIN = re.compile(
     r"\b(?:again|once more|another|(?:second|third|fourth|fifth|2nd|3rd|4th) time|"
     r"as (?:always|usual)|"
-    r"each time|every time|always|keeps?|wieder|erneut|schon wieder|encore|de nouveau|otra vez|"
-    r"de nuevo|di nuovo|ancora)\b",
+    r"each time|every time|always|keeps? (?:on )?\w+ing|wieder|erneut|schon wieder|encore|"
+    r"de nouveau|otra vez|de nuevo|di nuovo|ancora)\b",
     re.IGNORECASE,
 )
 _SUPPOSED = re.compile(
@@ -49,6 +51,9 @@ _LEAST_RELATED = 1.2
 """Things that only share their words are less related than this."""
 _SAME_WORDING = 0.7
 """Share of common words of a sentence and the same one in another version of its document."""
+_WORDS = re.compile(r"[^\W\d_][\w'’-]*")
+_ENDING = re.compile(r"(?<=..)(?:['’]s|s['’]|ies|es|ed|ing|s|y|e)$")
+_CURRENCIES = word_set("eur euro usd dollar gbp pound chf franc jpy")
 _APART = 400
 """Days from one time to the next, after which it is not the same thing that happens again."""
 
@@ -102,7 +107,9 @@ def _recurrence_finding(
     kept = sum(each.is_kept for each in times)
     if not again or kept < 2 or _is_name(two, times):
         return None
-    shared = frozenset.intersection(*(each.around for each in times))
+    shared = _same_words(frozenset.intersection(*(each.around for each in times)), times)
+    if not two <= shared:
+        return None
     most = frozenset(
         stem
         for stem, count in Counter(stem for each in times for stem in each.around).items()
@@ -162,6 +169,30 @@ def _one_a_day(
 def _restates(one: Statement, other: Statement) -> bool:
     """Return whether two statements have the same words, as in two versions of one plan."""
     return len(one.stems & other.stems) > _SAME_WORDING * len(one.stems | other.stems)
+
+
+def _same_words(stems: frozenset[str], times: Sequence[Statement]) -> frozenset[str]:
+    """Return the stems that stand for one word each time; "customs" is no form of "customers".
+
+    Currencies are no words of what happens.
+    """
+    return frozenset(
+        stem
+        for stem in stems
+        if set.intersection(*(_bare_words(stem, each) for each in times)) - _CURRENCIES
+    )
+
+
+def _bare_words(stem: str, statement: Statement) -> set[str]:
+    """Return the words with a stem in a quote, without endings."""
+    words = _WORDS.findall(statement.quote or statement.text)
+    language = statement.language
+    return {_without_ending(word) for word in words if stem in terms(word, language)}
+
+
+def _without_ending(word: str) -> str:
+    """Return a word without the ending of a plural, a possessive or a verb."""
+    return _ENDING.sub("", word.casefold())
 
 
 def _is_name(two: frozenset[str], statements: Sequence[Statement]) -> bool:

@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.consolidation import insight_wording
-from memctl.language.date_mentions import WEEKDAYS, date_spans
+from memctl.language.date_mentions import MONTHS, WEEKDAYS, date_spans
 from memctl.language.identification import identify_language
 from memctl.language.sentence_splitting import has_empty_line, split_sentences
 from memctl.language.sentence_values import Value, values
@@ -31,7 +31,7 @@ from memctl.language.table_amounts import (
     row_line,
 )
 from memctl.language.term_analysis import terms
-from memctl.language.word_lists import all_languages, numerals
+from memctl.language.word_lists import all_languages, any_of, numerals
 from memctl.literals import QUOTED, RESTATING_TYPES
 from memctl.models.task_encoder import load_task_encoder
 from memctl.patterns import lazy_regex
@@ -54,8 +54,6 @@ _LENGTHS = (12, 320)
 _SHORTEST_SPEECH = 8
 _LONGEST_QUOTE = 220
 """Characters of a quote: a sentence with what stands around it in its paragraph."""
-_RECORDED = ("pdf", "office", "table", "other")
-"""Documents whose day is mostly that of their properties, or lies ahead as in a calendar."""
 OF_PROSE = ("markdown", "web", "office")
 """Documents that may have a table among their paragraphs."""
 _HEAD = 240
@@ -90,7 +88,8 @@ _SIZE = lazy_regex(
 _ROW = re.compile(r"\S[^\n]*")
 _COLUMN = re.compile(r"(?:^|; )([^:;]{1,40}): ")
 _COLUMN_NAMES = re.compile(r"(^|; )[\w -]{1,40}: ")
-_ENTRY = re.compile(r"[\s*\[(+-]*(?:\d|[A-Z]\w{2,8}\.? \d)")
+_ENTRY = lazy_regex(rf"[\s*\[(+-]*(?:\d|(?:{any_of((*MONTHS, *WEEKDAYS))})[.,]? \d)", re.IGNORECASE)
+"""Begins a line with its day; "From 1 July" only says when something begins."""
 _ENTRY_DATE = 16
 """Characters at the beginning of a line in which an entry of a log has its day."""
 _MACHINE_OUTPUT = re.compile(
@@ -140,13 +139,13 @@ class Statement(Struct, frozen=True, dict=True):
     """Stems of its quote."""
     titles: frozenset[str] = frozenset()
     """Stems of its titles, and of who says it."""
-    is_recorded: bool = False
-    """Whether its day is only that of the properties of a file, or of an entry of a calendar."""
     thread: str = ""
     """The chat that it is from, or the subject of its mail without "Re:" with the addresses that it
     is from and to; "" if neither."""
     language: str = ""
     """That of its document (ISO 639-1); "" if it isn't known."""
+    sent_from: str = ""
+    """The address that its mail is from; "" of what is no mail."""
 
     @cached_property
     def context(self) -> frozenset[str]:
@@ -266,12 +265,14 @@ class _Document(Struct, frozen=True):
     participants: str
     """The addresses that a mail is from and to, in the same order for a reply."""
     language: str
+    address: str
+    """That which a mail is from; "" of what is no mail."""
 
     @classmethod
     def of(cls, passages: Sequence[Memory]) -> _Document:
         """Return what the first passages say of their document."""
         if not passages:
-            return cls(None, "", "", "", "")
+            return cls(None, "", "", "", "", "")
         first = passages[0]
         head = _MAIL_HEAD.match(first.text + "\n") if not first.start else None
         said = "\n".join(each.text for each in passages[bool(head) : _MOST_READ_FOR_LANGUAGE])
@@ -281,7 +282,13 @@ class _Document(Struct, frozen=True):
             head["sender"] if head else "",
             _participants(head.group()) if head else "",
             identify_language(said),
+            _sender_address(head.group()) if head else "",
         )
+
+
+def _sender_address(head: str) -> str:
+    sent_from = head.partition("\n")[0].removeprefix("From: ")
+    return next((address.casefold() for _, address in getaddresses([sent_from])), "")
 
 
 def _participants(head: str) -> str:
@@ -397,7 +404,7 @@ def _statement(
     words, slots = _words(plain, found, document.language)
     if memory.row is not None:
         words, slots = _without_columns(plain, words, slots)
-    day, is_dated, is_recorded = _day(memory, span, document.day)
+    day, is_dated = _day(memory, span, document.day)
     slots = tuple(slot for slot in slots if not _is_entry_day(slot.value, day))
     stems = frozenset(stem for _, own in words for stem in own)
     speaker = memory.speaker or document.sender
@@ -409,11 +416,10 @@ def _statement(
         thread = memory.document_id or ""
     elif document.sender:
         thread = f"{insight_wording.subject(memory.title)}\n{document.participants}".casefold()
-    is_recorded = is_recorded or memory.doc_type == "other"
     return Statement(
         owner, plain, speaker, day, is_dated, words, stems, slots, document.topic,
-        whole, _stems(whole, document.language) | stems, titles, is_recorded, thread,
-        document.language,
+        whole, _stems(whole, document.language) | stems, titles, thread, document.language,
+        document.address,
     )  # fmt: skip
 
 
@@ -510,9 +516,8 @@ def _bare_numbers(text: str, found: Sequence[Value]) -> Iterator[Value]:
             yield Value("number", ((number,),), "", match.start(), match.end(), match.group())
 
 
-def _day(memory: Memory, span: tuple[int, int], head: date | None) -> tuple[date, bool, bool]:
-    """Return the day on which something was said, whether the source says so, and if only its
-    properties do.
+def _day(memory: Memory, span: tuple[int, int], head: date | None) -> tuple[date, bool]:
+    """Return the day on which something was said, and whether the source says so.
 
     A row of a table, a line that begins with a date, and what stands under one has a day of its
     own; a day in the name of a file was put there by its author.  An instant with fractions of a
@@ -526,19 +531,18 @@ def _day(memory: Memory, span: tuple[int, int], head: date | None) -> tuple[date
         begins = memory.turn is None and _ENTRY.match(line)
         line = line[:_ENTRY_DATE] if begins else ""
     if day := _first_day(line) or _first_day(memory.heading):
-        return day, True, False
+        return day, True
     is_of_text = memory.row is None or is_row_of_text
     if memory.turn is None and is_of_text and memory.document_id is not None:
         name = source_name(memory.source)
         if day := _first_day(name):
-            return day, True, False
+            return day, True
         if week := _WEEK.search(name):
-            return date.fromisocalendar(int(week["year"]), int(week["week"]), 1), True, False
+            return date.fromisocalendar(int(week["year"]), int(week["week"]), 1), True
     day = memory.created_at.date()
-    is_said = head is not None and head <= day
     if memory.document_id is None or not memory.created_at.microsecond:
-        return day, True, memory.doc_type in _RECORDED and not (is_said or memory.turn is not None)
-    return (head, True, False) if head is not None and is_said else (day, False, False)
+        return day, True
+    return (head, True) if head is not None and head <= day else (day, False)
 
 
 def _is_day(cell: str) -> bool:
@@ -645,8 +649,11 @@ class StemWeights:
         """Return whether two statements are of different customers, places or persons.
 
         Each is of what its titles name, or itself where these name nothing, and neither side
-        has a name of the other one anywhere around it.
+        has a name of the other one anywhere around it, nor is either about who wrote the other.
         """
+        for each, writer in ((one, other.speaker), (other, one.speaker)):
+            if not each.stems.isdisjoint(_stems(writer, "") & self._rare_names):
+                return False
         mine, theirs = self._subject(one), self._subject(other)
         return bool(mine and theirs) and not (mine & other.context or theirs & one.context)
 
@@ -682,17 +689,6 @@ class StemWeights:
 def at_noon(day: date) -> datetime:
     """The day as an instant."""
     return datetime.combine(day, time(12), UTC)
-
-
-def newest_day(found: Iterable[Statement]) -> date | None:
-    """Return the newest day that a source says; None where there is none.
-
-    A day after the source was taken in is one to come, as that of an entry in a calendar.
-    """
-    past = [each for each in found if each.day <= each.memory.valid_from.date()]
-    dated = [each for each in past if each.is_dated]
-    said = [each for each in dated if not each.is_recorded]
-    return max((each.day for each in said or dated or past), default=None)
 
 
 def relatedness(one: Statement, other: Statement) -> float:

@@ -122,6 +122,19 @@ _BEFORE_NEW = re.compile(
     re.IGNORECASE,
 )
 """Stands before the value that something has."""
+_PER_UNIT = re.compile(r" ?(?:an?|per|pro|le|la|/) ?(?P<unit>[^\W\d_]+)", re.IGNORECASE)
+"""After a price: what it is the price of, which the row of a list may say, too."""
+_UNITS = {
+    "kilo": "kg", "kilos": "kg", "kilogram": "kg", "metre": "m", "meter": "m", "litre": "l",
+    "liter": "l", "gram": "g", "tonne": "t", "ton": "t", "pound": "lb",
+}  # fmt: skip
+_INTRODUCTION = re.compile(
+    r"\b(?:(?:i am|i['’]m|we are|we['’]re) (?:very |so )?(?:sorry|afraid|glad|happy) to "
+    r"(?:say|tell you|announce|inform you)|(?:please )?note|we (?:must|have to) tell you)"
+    r"(?: that)?\b|^dear [^,]+,",
+    re.IGNORECASE,
+)
+"""Says nothing of what follows."""
 _HALVED = re.compile(r"\b(?:halv(?:ed|es|ing)|halbiert|dimezzat[oa])\b", re.IGNORECASE)
 _DOUBLED = re.compile(
     r"\b(?:doubl(?:ed|es|ing)|verdoppelt|doublée?|raddoppiat[oa])\b", re.IGNORECASE
@@ -593,7 +606,9 @@ def find_outdated_entries(found: Sequence[Statement], weights: StemWeights) -> l
                 continue
             for note, slot in notes.get(max(name, key=weights.of), ()):
                 column = _outdated_column(row.cells, note, slot) if row.precedes(note) else ""
-                if not column or _may_be_of_another(note, slot, {*name, *terms(column)}):
+                if not column or _may_be_of_another(
+                    note, slot, {*name, *terms(column)}, _units_of(row)
+                ):
                     continue
                 if sum(note.stems.issuperset(stems) for _, stems in entries) == 1:
                     key = (row.memory.namespace, *sorted(name), column.casefold())
@@ -642,7 +657,9 @@ def _is_tied(note: Statement, new: Slot, old: Slot, column: str) -> bool:
     return new.amount == times * old.amount and said.search(note.text) is not None
 
 
-def _may_be_of_another(note: Statement, new: Slot, own: Collection[str]) -> bool:
+def _may_be_of_another(
+    note: Statement, new: Slot, own: Collection[str], units: Collection[str]
+) -> bool:
     """Return whether a note names something besides an entry and its column, near both.
 
     "The flour went up, a bag costs 8 now" names a bag between the entry and the value, "the price
@@ -656,10 +673,21 @@ def _may_be_of_another(note: Statement, new: Slot, own: Collection[str]) -> bool
         del before[0]
     if not before or _STEP.match(text, value.end):
         return True
-    said = " ".join((*before, text[value.end : stop.start() if stop else len(text)]))
+    after = text[value.end : stop.start() if stop else len(text)]
+    unit = _PER_UNIT.match(after)
+    if unit and _UNITS.get(unit["unit"].lower(), unit["unit"].lower()) in units:
+        after = after[unit.end() :]
+    said = " ".join((*before, after))
+    said = _INTRODUCTION.sub(" ", said)
     for pattern in (CHANGE_WORDS, _HALVED, _DOUBLED):
         said = pattern.sub(" ", said)
     return not naming_stems(said, note.language) <= {*own}
+
+
+def _units_of(row: Statement) -> set[str]:
+    """Return the words of a row of which one may be the unit of its price."""
+    words = re.findall(r"[^\W\d_]+", " ".join(row.cells.values()).lower())
+    return {_UNITS.get(word, word) for word in words}
 
 
 def _may_become(old: Slot, new: Slot) -> bool:

@@ -49,6 +49,11 @@ MOVED = re.compile(
 _CALLED_OFF = re.compile(r"\b(?:cancel\w*|called off|abgesagt|annul\w*|cancelad\w*)\b", re.I)
 _FROM = re.compile(r"\b(?:from|von|vom|de|du|desde|da)\s+(?:\w+\s+){0,2}\W?$", re.IGNORECASE)
 _TO = re.compile(r"\s*(?:[\w'’-]+\s+){0,4}?(?:to|till|auf|bis|à|au|a|al)\s+\W?$", re.IGNORECASE)
+_FROM_BARE_DAY = re.compile(
+    r"\b(?:from|von|vom|de|du|dal) (?:the )?(?P<day>[0-3]?\d)(?:st|nd|rd|th|\.)? "
+    r"(?:to|till|auf|bis|à|au|a|al) (?:the )?\W?$",
+    re.IGNORECASE,
+)
 _ARROW = re.compile(r"\s*(?:->|→|=>)\s*$")
 _FORMERLY = re.compile(
     r"\b(?:was|were|been(?: on| at)?|before that|previously|last (?:year|time|month|week)|"
@@ -67,12 +72,20 @@ _RESCHEDULED = re.compile(
 """Stands before the first of two days that are an old and a new one, not a span of time."""
 CONDITION = re.compile(r"\b(?:if|unless|wenn|falls|sofern)\b[^.;:!?]*$", re.IGNORECASE)
 """Stands before what only holds on a condition."""
-_FROM_DAY = re.compile(
+FROM_DAY = re.compile(
     r"\b(?:from|as of|since|effective|starting|ab|seit|à partir du|dès le|desde el|a partir del|"
     r"dal)\s+(?:the\s+)?$",
     re.IGNORECASE,
 )
 """Stands before the day from which something else that a sentence says holds."""
+_WILL_BE = re.compile(
+    r"\b(?:will (?:be|cost|come to|rise to|go up to)|is going to be|wird|beträgt|sera|será|sarà)\s+"
+    r"(?:\w+\s+){0,2}\W?$",
+    re.IGNORECASE,
+)
+"""Stands before an amount that holds from some day on."""
+_LEAST_OF_ANNOUNCED = 0.8
+"""Weight that two statements share, one of which announces an amount, where a rare word has 1."""
 _IS_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _BEFORE = re.compile(
     r"\W{0,2}(?:before|previously|until now|so far|vorher|bisher|avant|antes|prima)\b", re.I
@@ -90,6 +103,8 @@ _TRACKED_VALUE_BONUS = 1.0
 _SAME_WORDING_BONUS, _MIN_SAME_WORDING = 2.5, 0.8
 """Log odds for statements with the same wording and another value, and the share of common words
 that counts as the same wording."""
+_ANNOUNCED_LOG_ODDS = -0.4
+"""Log odds, at least, for an amount that is announced: "the fee will be 80 from May on"."""
 _MOVED_DAY_BONUS = 0.3
 """The same for days next to a common word ("ends on the 31st", "now ends on the 30th")."""
 _STILL_VALID_PENALTY = 3.0
@@ -98,6 +113,15 @@ _TWO_NAMES_PENALTY = 2.0
 """Log odds against statements of which each has a name that the other lacks."""
 _MAX_DATED_STATEMENTS = 300
 """The newest statements that name a day; every two of them are compared."""
+_ENTRY_LABEL = re.compile(r"(?P<label>[^:.;,!?]{2,40}):\s")
+_FEWEST_ENTRIES = 2
+"""Labels of one document that make a list of it."""
+_OF_MONEY = re.compile(
+    r"price|cost|fee|rent|wage|salary|(?<![^\W_])(?:rate|pay|eur|gbp|usd|chf)(?![^\W_])|[€£$]|"
+    r"preis|kosten|miete|lohn|prix|co[uû]t|loyer|precio|prezzo|prijs",
+    re.IGNORECASE,
+)
+"""In the name of a column: its values are set by somebody, and not counted."""
 _FEWEST_READINGS = 3
 """Numbers in a row of a log of measured values."""
 _MIN_SHARED_WEIGHT = 0.8
@@ -201,6 +225,30 @@ def stated_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
                     head = one.near if one is after else one.near | other.near
                     score = _STATED_CHANGE_LOG_ODDS[kind] + 0.4 * each.is_kept
                     yield Pair(each, each, Difference(before, after, head), score)
+        for slot in slots:
+            if start <= slot.value.start < end and (old := _bare_former_day(text, slot)):
+                score = _STATED_CHANGE_LOG_ODDS["date"] + 0.4 * each.is_kept
+                yield Pair(each, each, Difference(old, slot, old.near), score)
+
+
+def _bare_former_day(text: str, new: Slot) -> Slot | None:
+    """Return the day without its month that stands before the one that it is moved to.
+
+    "The fair moves from 12 to 19 May" names two days of May.
+    """
+    found = _FROM_BARE_DAY.search(text, 0, new.value.start) if new.value.kind == "date" else None
+    if found is None or not _RESCHEDULED.search(text[max(found.start() - 40, 0) : found.start()]):
+        return None
+    day = int(found["day"])
+    readings = tuple(
+        (year, month, float(day))
+        for year, month, number in new.value.readings
+        if None not in (month, number) and number != day
+    )
+    if not readings:
+        return None
+    value = Value("date", readings, "", *found.span("day"), found["day"])
+    return Slot(value, new.near)
 
 
 def stated_former(text: str, one: Value, other: Value, sentence: str) -> Value | None:
@@ -240,10 +288,11 @@ WEIGHTS = {
 
 def differing_pairs(statements: Sequence[Statement], weights: StemWeights) -> list[Pair]:
     """Return pairs of statements of different documents or days, the likeliest change first."""
+    labels = _Labels(statements)
     candidates = [
         (first, second, difference)
         for first, second in _candidates(statements, weights)
-        if (difference := _difference(first, second, weights))
+        if (difference := _difference(first, second, weights, labels))
     ]
     texts = {
         each.text: n
@@ -270,6 +319,13 @@ def differing_pairs(statements: Sequence[Statement], weights: StemWeights) -> li
             first, difference.earlier, second, difference.later
         ):
             score = max(score, _moved_day_log_odds(first, second, weights) + seen["names_old"])
+        if (
+            first.precedes(second)
+            and seen["head"]
+            and seen["money"]
+            and is_announced(second, difference.later)
+        ):
+            score = max(score, _ANNOUNCED_LOG_ODDS)
         score += _SAME_WORDING_BONUS * (share > _MIN_SAME_WORDING)
         score += _MOVED_DAY_BONUS * bool(
             seen["date"] and difference.head and MOVED.search(second.text)
@@ -326,7 +382,8 @@ def _have_own_names(first: Statement, second: Statement, weights: StemWeights) -
     """Return whether each of two statements has a name of its own, and what is around the earlier
     one has none of the later's."""
     own, others = (frozenset(filter(weights.is_name, each.stems)) for each in (first, second))
-    return bool(others - first.context and own - second.stems)
+    writer = frozenset(terms(second.speaker))
+    return bool(others - first.context and own - second.stems - writer)
 
 
 ValueHolders = Mapping[tuple[str, str], Sequence[tuple[Statement, Slot]]]
@@ -349,7 +406,10 @@ def _is_still_valid(
     holders: ValueHolders,
     weights: StemWeights,
 ) -> bool:
-    """Return whether a later statement on the same subject gives the earlier value again."""
+    """Return whether the earlier value is given again later, of the same subject.
+
+    A document that has the later value may say beside it what has stayed as it was.
+    """
     earlier, later = difference.earlier, difference.later
     return any(
         agree(slot.value, earlier.value)
@@ -357,8 +417,12 @@ def _is_still_valid(
         and weights.shared_weight(each, first) >= weights.shared_weight(each, second)
         for stem in earlier.near
         for each, slot in holders.get((earlier.value.kind, stem), ())
-        if second.precedes(each)
+        if second.precedes(each) or _is_beside(each, second)
     )
+
+
+def _is_beside(one: Statement, other: Statement) -> bool:
+    return one is not other and (one.document, one.day) == (other.document, other.day)
 
 
 def agree(one: Value, other: Value) -> bool:
@@ -472,7 +536,9 @@ def _name_and_version(title: str) -> tuple[str, str]:
     return " ".join(re.findall(r"\w+", (name + title[at:]).casefold())), iso or said.strip()
 
 
-def _difference(first: Statement, second: Statement, weights: StemWeights) -> Difference | None:
+def _difference(
+    first: Statement, second: Statement, weights: StemWeights, labels: _Labels
+) -> Difference | None:
     """Return the two values that most likely are of the same thing, unless they agree."""
     best: tuple[float, Difference] | None = None
     shared = weights.shared_weight(first, second)
@@ -490,9 +556,15 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
                 continue
             if _is_supposed(first, mine) or _is_supposed(second, theirs):
                 continue
+            if mine.value.kind == "money" and _are_of_two_parties(first, second):
+                continue
+            if labels.tell_apart(first, mine, second) or labels.tell_apart(second, theirs, first):
+                continue
+            if first.is_row and _is_reading(first, mine, second):
+                continue
             if _has_value_from(first, mine) and _has_value_from(second, theirs):
                 continue
-            if first.is_row and _column(first, mine) != _column(second, theirs):
+            if first.is_row and column_of(first, mine) != column_of(second, theirs):
                 continue
             head = (mine.near & theirs.near) - changing
             is_date = mine.value.kind == "date"
@@ -509,6 +581,14 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
                 and mine.value.unit == theirs.value.unit
                 and weights.sum(first.stems & second.stems) >= weights.rare
             )
+            if (
+                not head
+                and mine.value.kind == theirs.value.kind == "money"
+                and mine.value.unit == theirs.value.unit
+                and shared >= _LEAST_OF_ANNOUNCED * weights.rare
+                and is_announced(second, theirs)
+            ):
+                head = mine.near & second.stems
             if not (head or is_moved or is_price):
                 continue
             worth = weights.sum(head) + (mine.value.unit == theirs.value.unit)
@@ -517,6 +597,16 @@ def _difference(first: Statement, second: Statement, weights: StemWeights) -> Di
     if best is None or best[1].earlier.value.agrees_with(best[1].later.value):
         return None
     return best[1]
+
+
+def is_announced(statement: Statement, slot: Slot) -> bool:
+    """Return whether a statement says what an amount will be from some day on."""
+    before = statement.text[max(slot.value.start - 40, 0) : slot.value.start]
+    return _WILL_BE.search(before) is not None and any(
+        FROM_DAY.search(statement.text, 0, other.value.start)
+        for other in statement.slots
+        if other.value.kind == "date"
+    )
 
 
 @lru_cache(maxsize=10_000)
@@ -535,12 +625,61 @@ def _has_value_from(statement: Statement, slot: Slot) -> bool:
     """Return whether a day is only the one from which an amount of money holds."""
     return (
         slot.value.kind == "date"
-        and _FROM_DAY.search(statement.text, 0, slot.value.start) is not None
+        and FROM_DAY.search(statement.text, 0, slot.value.start) is not None
         and any(other.value.kind in ("money", "percent") for other in statement.slots)
     )
 
 
-def _column(row: Statement, slot: Slot) -> str:
+class _Labels:
+    """What stands before the values of lists: "Small: 12 a month", "Large: 20 a month"."""
+
+    def __init__(self, statements: Sequence[Statement]) -> None:
+        self._of_lists: dict[str, set[str]] = defaultdict(set)
+        for each in statements:
+            if label := self._label(each):
+                self._of_lists[each.document].add(label)
+
+    def tell_apart(self, statement: Statement, slot: Slot, other: Statement) -> bool:
+        """Return whether a value is that of an entry which another statement doesn't name."""
+        label = self._label(statement)
+        if not label or slot.value.start < len(label) or slot.value.kind not in NUMERIC:
+            return False
+        if len(self._of_lists[statement.document]) < _FEWEST_ENTRIES:
+            return False
+        own = naming_stems(label, statement.language)
+        return bool(own) and own.isdisjoint(other.stems | other.titles)
+
+    def _label(self, statement: Statement) -> str:
+        found = None if statement.is_row else _ENTRY_LABEL.match(statement.text)
+        if found is None or not any(slot.value.start >= found.end() for slot in statement.slots):
+            return ""
+        return "" if CHANGE_WORDS.search(found["label"]) else found["label"]
+
+
+def _are_of_two_parties(first: Statement, second: Statement) -> bool:
+    """Return whether two mails give the prices of two firms that the same people wrote with.
+
+    Neither was sent to the other's sender, and the later one doesn't speak of the earlier firm.
+    """
+    mine, theirs = first.sent_from, second.sent_from
+    if not (mine and theirs) or mine.partition("@")[2] == theirs.partition("@")[2]:
+        return False
+    if mine in second.thread or theirs in first.thread:
+        return False
+    return frozenset(terms(first.speaker)).isdisjoint(second.stems | second.around)
+
+
+def _is_reading(first: Statement, slot: Slot, second: Statement) -> bool:
+    """Return whether two rows of a table count something on two days, as a log of hours does."""
+    column = column_of(first, slot)
+    return (
+        first.document == second.document
+        and slot.value.kind in ("number", "quantity")
+        and not _OF_MONEY.search(column)
+    )
+
+
+def column_of(row: Statement, slot: Slot) -> str:
     """Return the name of the column that a value of a row stands in."""
     return row.text[: slot.value.start].rpartition("; ")[2].partition(": ")[0]
 
@@ -751,7 +890,7 @@ def replaced_entry_pairs(found: Sequence[Statement]) -> Iterator[Pair]:
         for each in found
         if each.memory.doc_type == "other"
         and (title := _title_of_entry(each))
-        and (slot := next((slot for slot in each.slots if _is_own_day(slot, each)), None))
+        and (slot := next((slot for slot in each.slots if is_own_day(slot, each)), None))
     ]
     for earlier, title, own in entries:
         if _CALLED_OFF.search(earlier.quote) is None:
@@ -779,5 +918,5 @@ def _title_of_entry(statement: Statement) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _is_own_day(slot: Slot, statement: Statement) -> bool:
+def is_own_day(slot: Slot, statement: Statement) -> bool:
     return slot.value.kind == "date" and _day_of(slot.value, statement) == statement.day

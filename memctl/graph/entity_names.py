@@ -43,6 +43,8 @@ _FORMS = {
 _COMPANIES = word_set("inc corp ltd co llc gmbh ag plc sa se bv nv kg oy ab srl spa pty")
 _NO_PERSONS = ORGANISATION_ENDS | PLACE_ENDS
 _MIN_ACRONYM_WORDS = 3
+_FEWEST_LETTERS = 3
+"""Of the beginning of a first name by which somebody is called."""
 
 
 _WORD_OF_NAME = r"[A-ZÀ-ÖØ-Þ](?:[\w'’-]{0,40}\w)?"
@@ -65,9 +67,22 @@ _QUOTED = re.compile(
     rf"(?P<also>{_WORD_OF_NAME}(?: {_WORD_OF_NAME})?)[\"”“'’»]\)? (?P<last>{_WORD_OF_NAME})"
 )
 """What somebody is called between the parts of a name."""
+_DECLARED = re.compile(
+    rf"^[^\w\n]*(?P<full>{_WORD_OF_NAME}"
+    rf"(?: (?:(?:de|van|von|der|den|di|da|la|le) ){{0,2}}{_WORD_OF_NAME}){{1,3}})[*_]*"
+    r" \((?P<others>[^)\n]{2,60})\)",
+    re.MULTILINE,
+)
+"""What somebody is called, in brackets after a name that begins a line."""
+_OTHER_NAME = re.compile(
+    rf"[\"“„'‘«](?P<quoted>{_WORD_OF_NAME}(?: {_WORD_OF_NAME})?)[\"”“'’»]|(?P<handle>@\w[\w.-]*)|"
+    rf"(?:^|[,;/] ?)(?P<bare>{_WORD_OF_NAME})(?=$|[,;/])"
+)
+_WITH_INITIAL = re.compile(r"[A-ZÀ-ÖØ-Þ][^\W\d_A-Z]+ ?[A-ZÀ-ÖØ-Þ]")
 _SAYS_MORE = re.compile(
+    r"^[^\w\n]*[^\W\d_][^\n(]{3,60} \([\"“„'‘«@]?[^\W\d_]|"
     r"nickname|\baka\b|a\.k\.a\.|also known as| calls? (?:him|her|them) |\w \(?[\"“„'‘«][^\W\d_]",
-    re.I,
+    re.I | re.MULTILINE,
 )
 _NICKNAMES = re.compile(r"\s*[,;]\s*")
 
@@ -86,8 +101,13 @@ class Person(Struct, frozen=True):
 
     @property
     def is_full(self) -> bool:
-        """Whether first and family name are written out."""
+        """Whether a first name is written out, and a family name or its first letter follows."""
         return len(self.given) > 1 and bool(self.family)
+
+    @property
+    def has_initial(self) -> bool:
+        """Whether of the family name only the first letter is written."""
+        return self.is_full and len(self.family) == 1
 
     @property
     def gender(self) -> str:
@@ -220,12 +240,42 @@ def stated_names(text: str) -> Iterator[tuple[str, str]]:
     for match in _QUOTED.finditer(text):
         if is_given_name(match["first"]) and not is_everyday(match["also"].casefold()):
             yield f"{match['first']} {match['last']}", match["also"]
+    yield from _declared_names(text)
     for form in _STATED:
         for match in re.finditer(form, text, re.MULTILINE):
             full = match["full"]
             for also in _NICKNAMES.split(match["also"].strip()):
                 if is_written_as_name(full) and is_written_as_name(also):
                     yield full, also
+
+
+def _declared_names(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what people are called by what stands in brackets after their names.
+
+    Without quotation marks that may be anything, unless it is short for the name.
+    """
+    for match in _DECLARED.finditer(text):
+        full = match["full"]
+        for other in _OTHER_NAME.finditer(match["others"]):
+            also = other["quoted"] or other["handle"] or ""
+            if other["bare"] and is_short_for(other["bare"], full):
+                also = other["bare"]
+            if also and also != full:
+                yield from ((full, spelt) for spelt in _spellings(also))
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """Yield a name, and one with an initial both with and without a space: Tom L, TomL."""
+    yield name
+    if _WITH_INITIAL.fullmatch(name):
+        yield name.replace(" ", "") if " " in name else f"{name[:-1]} {name[-1]}"
+
+
+def is_short_for(short: str, full: str) -> bool:
+    """Return whether a word is the beginning of a first name, or the first letters of all names."""
+    words = full.split()
+    is_start = len(short) >= _FEWEST_LETTERS and words[0].startswith(short)
+    return is_start or short.casefold() == "".join(word[0] for word in words).casefold()
 
 
 def is_written_as_name(name: str) -> bool:

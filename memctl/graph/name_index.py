@@ -17,6 +17,7 @@ from memctl.graph.entity_names import (
     is_everyday,
     is_given_name,
     is_place,
+    is_short_for,
     name_key,
     parse_company,
     parse_person,
@@ -171,13 +172,16 @@ def _stated_names(snapshot: Snapshot, mentions: Mentions) -> dict[Place, str]:
     known = _KnownNames(mentions.types)
     bearers: dict[str, dict[str, Person]] = defaultdict(dict)
     for _, full, also in stated:
-        person = parse_person(name_key(full), mentions.types.get(full, "other"))
+        type_ = mentions.types.get(full, "other")
+        if type_ == "other" and is_short_for(also, full):
+            type_ = "person"
+        person = parse_person(name_key(full), type_)
         if person is not None and person.is_full:
-            bearers[name_key(also)][name_key(full)] = person
+            bearers[_key_of_other(also)][name_key(full)] = person
     full_names = {name_key(full) for _, full, _ in stated}
     found: dict[Place, str] = {}
     for context, _, also in stated:
-        key = name_key(also)
+        key = _key_of_other(also)
         if len(bearers[key]) != 1 or key in full_names or not known.may_be_a_person(key):
             continue
         ((full, person),) = bearers[key].items()
@@ -185,6 +189,11 @@ def _stated_names(snapshot: Snapshot, mentions: Mentions) -> dict[Place, str]:
         if known.is_of_one(key, person):
             found[EVERYWHERE, key] = full
     return found
+
+
+def _key_of_other(name: str) -> str:
+    """Return the key of what somebody is called, which may be a handle."""
+    return name_key(name, "handle" if name.startswith("@") else "")
 
 
 def _statements_of_names(snapshot: Snapshot, mentions: Mentions) -> Iterator[tuple[str, str, str]]:
@@ -218,6 +227,8 @@ class _KnownNames:
         """Return whether nobody else is likely to have a name: no first name, nor in another's."""
         person = parse_person(key, "person")
         is_usual = person is None or person.honorific or is_given_name(person.given)
+        if person is not None and len(person.family) == 1:  # with an initial nobody else has it
+            is_usual = False
         return not (is_usual or len(key) < _SHORTEST_OF_ONE) and not any(
             f" {key} " in name and other.family != bearer.family
             for name, other in self._people

@@ -130,19 +130,36 @@ class _Resolver:
         self._plain = self._without_articles()
         self._kinds = self._companies()
         self._persons = {name: self._person(name) for name in every}
+        self._of_given: dict[str, list[str]] = defaultdict(list)
+        self._of_start: dict[str, list[str]] = defaultdict(list)
+        for name, known in self._persons.items():
+            if known is not None and known.is_full and not known.has_initial:
+                self._of_given[known.given].append(name)
+                self._of_start[known.given[:_FEWEST_LETTERS]].append(name)
+        self._documents = Counter(name for own in self._names.values() for name in own)
         self._given = Counter(
-            person.given for person in set(self._persons.values()) if person and person.is_full
+            person.given
+            for person in set(self._persons.values())
+            if person and person.is_full and not self._is_of_longer(person)
         )
 
     def in_context(self, context: str) -> dict[str, str]:
         """Return the node of each name in one context."""
         names = self._names[context]
         everywhere = {name: self._everywhere(name, names) for name in names}
+        for name in names:
+            if self._has_initial(name) and (context, name) not in self._strangers:
+                everywhere[name] = self._known_elsewhere(name) or everywhere[name]
         nodes = dict(everywhere)
         full_names = self._full_names(names, everywhere)
-        for name in sorted(names, key=lambda name: -self._middle_letters(name)):
+        for name in sorted(
+            names, key=lambda name: (not self._has_initial(name), -self._middle_letters(name))
+        ):
             if (context, name) not in self._strangers:
                 nodes[name] = self._short_for(name, everywhere, nodes, full_names) or nodes[name]
+        for name in names:
+            if nodes[name] == everywhere[name] and (context, name) not in self._strangers:
+                nodes[name] = self._known_elsewhere(name) or nodes[name]
         for name in names:
             if nodes[name] == self.keys[name] and self._is_ambiguous(name):
                 nodes[name] = f"{nodes[name]}\0{context}"
@@ -192,6 +209,10 @@ class _Resolver:
             return None
         return parse_person(self.keys[name], self._types[name])
 
+    def _has_initial(self, name: str) -> bool:
+        person = self._persons[name]
+        return person is not None and person.has_initial
+
     def _middle_letters(self, name: str) -> int:
         """How much of a middle name is written: who says most of it is known first."""
         person = self._persons[name]
@@ -203,6 +224,33 @@ class _Resolver:
         if person is None or person.family or self._given[person.given] < 2:
             return False
         return not any(self.keys[name] in merged for merged in self._decisions.same)
+
+    def _is_of_longer(self, person: Person) -> bool:
+        """Return whether some whole name has the first name and initial of a person."""
+        others = (self._persons[full] for full in self._of_given.get(person.given, ()))
+        return person.has_initial and any(other and _may_be(person, other) for other in others)
+
+    def _known_elsewhere(self, name: str) -> str | None:
+        """Return the only person of all documents whom a first name means, if any.
+
+        With an initial it may be of anybody; alone, only of whom two documents name in full.
+        """
+        person = self._persons[name]
+        if person is None or person.honorific or len(person.given) < 2 or len(person.family) > 1:
+            return None
+        fitting: dict[str, int] = defaultdict(int)
+        fits, others = _may_be, self._of_given.get(person.given, ())
+        if not others and not person.family and self._types[name] == "person":
+            fits, others = _is_start_of_given, self._of_start[person.given[:_FEWEST_LETTERS]]
+        for full in others:
+            other = self._persons[full]
+            if other is not None and fits(person, other):
+                node = self._without_honorific(full, self._plain[self.keys[full]])
+                fitting[node] += self._documents[full]
+        only = next(iter(fitting)) if len(fitting) == 1 else None
+        if only and not person.family and fitting[only] < _FEWEST_DOCUMENTS:
+            return None
+        return None if only is None or self._is_apart(self.keys[name], name, only) else only
 
     # --- what holds in one context ---
 
@@ -267,11 +315,20 @@ class _Resolver:
     ) -> set[str]:
         person = self._persons[name]
         assert person is not None
+        if person.has_initial:
+            return {
+                full
+                for full, other in full_names.items()
+                if not other.has_initial and _may_be(person, other)
+            }
         if person.is_full:
             return _fuller(person, node, full_names)
         if not person.given and self._is_shared_by_couple(person, names):
             return set()
-        return {full for full, other in full_names.items() if _may_be(person, other)}
+        exact = {full for full, other in full_names.items() if _may_be(person, other)}
+        return exact or {
+            full for full, other in full_names.items() if _is_start_of_given(person, other)
+        }
 
     def _is_shared_by_couple(self, person: Person, names: Sequence[str]) -> bool:
         """Return whether both a Mr and a Mrs of that name are there."""
@@ -321,11 +378,27 @@ def _may_be(short: Person, full: Person) -> bool:
     if {short.gender, full.gender} == {"f", "m"}:
         return False
     if short.given and short.family:
+        if len(short.family) == 1 < len(short.given):
+            return short.given == full.given and full.family.startswith(short.family)
         is_it = len(short.given) == 1 and full.given.startswith(short.given)
         return is_it and short.family == full.family and _middles_agree(short, full)
     if short.family:
         return short.family == full.family
     return short.given in (full.given, full.family)
+
+
+_FEWEST_DOCUMENTS = 2
+"""That name somebody in full who is meant by the first name alone in others."""
+_FEWEST_LETTERS, _FEWEST_LEFT_OUT = 3, 3
+"""Of the beginning of a first name: Del for Delphine, but Ann and Anna are two names."""
+
+
+def _is_start_of_given(short: Person, full: Person) -> bool:
+    """Return whether a single word is what somebody's first name begins with."""
+    if short.family or short.honorific or len(short.given) < _FEWEST_LETTERS:
+        return False
+    rest = full.given.removeprefix(short.given)
+    return rest != full.given and len(rest) >= _FEWEST_LEFT_OUT
 
 
 def _is_address_of(address: str, person: Person) -> bool:

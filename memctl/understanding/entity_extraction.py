@@ -39,7 +39,7 @@ _CAPITAL = f"[{''.join(filter(str.isupper, map(chr, range(0x530))))}]"
 _NAME_WORD = rf"(?:{_CAPITAL}[\w'’]*(?:-[\w'’]+)*|{_CAPITAL}\.(?:{_CAPITAL}\.)*)"
 _NAMES = re.compile(
     rf"(?<![\w@#/.\-]){_NAME_WORD}\.?"
-    rf"(?: (?:& |(?:(?:of|de|da|di|van|von|der|den|del|la|le|du|bin|al|of the) ){{0,2}})"
+    rf"(?: (?:& |(?:(?:of|de|da|di|van|von|der|den|del|dei|la|le|du|bin|al|of the) ){{0,2}})"
     rf"(?:{_NAME_WORD}\.?|\d{{1,4}}\b(?![:.,/%]\d)))*"
 )
 _CAPITALISED = re.compile(rf"(?<![\w'’]){_CAPITAL}[\w'’]*")
@@ -62,6 +62,10 @@ _FIRM_ENDS = ORGANISATION_ENDS | word_set(
 """Words that end the name of a company after "&", which otherwise stands between two names."""
 _ENDS_OF_PEOPLE = word_set("Castle Hill Hills Lake Lane Park")
 """Words that end names of places and are family names as well: Captain Hill, but Bishop Street."""
+_STREETS = word_set("Via Viale Rue Calle Avenue Avenida Rua Corso Piazza Place Plaza")
+_STREET_END = re.compile(r"(?<=\w{3})(?:stra(?:ss|ß)e|gasse|weg|platz|allee|straat|gatan)$")
+"""Ends the name of a street in one word, and begins one of several."""
+_FILE_NAME = re.compile(r"\S+\.\w{2,5}")
 _POSSESSIVE = re.compile(r"['’]s$|['’]$")
 _PLACE_BEFORE = re.compile(
     r"\b(?:live[sd]?|living|moved?|moving|born|grew up|travel(?:s|led|ling)?|fl(?:y|ies|ew|ying)|"
@@ -155,7 +159,11 @@ def with_contact(
     known = _known_name(source.title, is_first=False, language="") if source.title else None
     own = known[1] if known and known[1] != "other" else "person"
     stated = {source.title: own, organisation: "organization"}
-    stated = {name: kind for name, kind in stated.items() if 0 < len(name) <= _MAX_LENGTH}
+    stated = {
+        name: kind
+        for name, kind in stated.items()
+        if 0 < len(name) <= _MAX_LENGTH and not _FILE_NAME.fullmatch(name)
+    }
     others = [
         each
         for each in entities
@@ -503,7 +511,7 @@ def _type(words: list[str]) -> str:
         return "other" if "of" in words else "person"
     if len(words) > 1 and " ".join(words) in known.places:
         return "place"
-    if "&" in words or (len(words) > 1 and last in ORGANISATION_ENDS):
+    if "&" in words or (len(words) > 1 and last in ORGANISATION_ENDS | {"Estates"}):
         return "organization"
     if first in ("University", "Bank", "Ministry", "Department", "Institute") and "of" in words:
         return "organization"
@@ -517,9 +525,16 @@ def _type(words: list[str]) -> str:
         return "place"
     if first in known.given or (len(words) > 1 and _INITIALS.match(words[0])):
         return "other" if last.isdigit() else "person"
+    if len(words) > 1 and last.isdigit() and _is_street(words[:-1]):
+        return "place"
     if len(words) > 1 and (last.isdigit() or _has_digit(last)):
         return "product"
     return "product" if _has_digit(first) and first[0].isupper() and len(first) > 2 else "other"
+
+
+def _is_street(words: Sequence[str]) -> bool:
+    """Return whether what stands before a number is the name of a street."""
+    return words[0] in _STREETS or words[-1] in PLACE_ENDS or bool(_STREET_END.search(words[-1]))
 
 
 def _is_year(word: str) -> bool:

@@ -506,6 +506,8 @@ _HOLDERS = tuple(
         rf"^\W*(?P<new>new )?(?P<post>{_POST_WORDS}): (?P<name>{_NAME})(?=\s*(?:[.,;()]|$))",
         rf"(?P<name>{_NAME}),? {_PAST_OR_NOW} (?P<now>now )?{_WHOSE} (?P<new>new )?"
         rf"(?P<post>{_POST_WORDS})",
+        rf"(?P<name>{_NAME}) (?P<takes>becomes|will become|is going to become) "
+        rf"(?:{_WHOSE} )?(?:new )?(?P<post>{_POST_WORDS})",
         rf"(?:^\W*|[.;:,] (?:and )?)(?:{_WHOSE} )?(?P<new>new )?(?P<post>{_POST_WORDS}) "
         rf"{_PAST_OR_NOW} (?P<now>now )?"
         rf"(?P<name>{_NAME})",
@@ -521,12 +523,18 @@ _HOLDERS = tuple(
         rf"(?:(?P<former>{_NAME})(?:['’]s| is| has) (?:gone|left|retired)[,;.] (?:and |so )?)?"
         rf"(?P<name>{_NAME}) {_DOES} (?:{_WHOSE} )?(?P<post>{_POST_WORDS})"
         r"(?P<now> (?:from )?now(?: on)?)?",
+        rf"^\W*(?P<name>{_NAME})(?: \([^)\n]*\))?[*_]*: (?P<post>{_POST_WORDS})"
+        r"(?=\s*(?:[,;.]|$))",
     )
 )
+_LABELS = (_HOLDERS[0], _HOLDERS[-1])
+"""Forms with a colon, after or before which anything may stand."""
 _TOOK = frozenset({"took over", "replaced", "succeeded"})
 """Without who had the post before, these may tell of long ago."""
 _YEAR = lazy_regex(
-    r"(?P<since>\bsince (?:\w+ ){0,2})?(?<![\w.,])(?P<year>(?:1[5-9]|20)\d\d)(?!\w)", re.IGNORECASE
+    r"(?P<since>\b(?:since|started|joined) (?:\w+ ){0,3})?"
+    r"(?<![\w.,])(?P<year>(?:1[5-9]|20)\d\d)(?!\w)",
+    re.IGNORECASE,
 )
 _ANY_NAME = lazy_regex(_NAME)
 _OF_NO_GROUP = (
@@ -563,7 +571,7 @@ def post_holders(sentence: str, year: int = 0, titles: str = "") -> tuple[PostHo
             said = match.groupdict()
             name = _TIME_BEFORE.sub("", re.sub(r"['’]s$", "", said["name"]), count=1)
             post = frozenset(terms(said["post"]))
-            if post and _may_hold(name, is_label=form is _HOLDERS[0]):
+            if post and _may_hold(name, is_label=form in _LABELS):
                 former = said.get("former") or said.get("from") or ""
                 took = said.get("past") or (said.get("takes") or "").lower() in _TOOK
                 past = is_past or bool(took and not former)
@@ -576,7 +584,7 @@ def post_holders(sentence: str, year: int = 0, titles: str = "") -> tuple[PostHo
 
 
 def _may_hold(name: str, *, is_label: bool) -> bool:
-    """Return whether a name may be that of a holder; after a colon anything may stand."""
+    """Return whether a name may be that of a holder; beside a colon anything may stand."""
     first = name.split()[0]
     if is_label:
         return first in known_names().given

@@ -60,6 +60,7 @@ _FEW = 3
 _LONGEST_MEMORY = 450
 """Characters of a memory of several sentences."""
 _SURE_NAME = 0.8
+_ACRONYM = lazy_regex(r"[A-Z]{2,5}")
 _SHORTEST_NAME, _SHORTEST_SMALL_NAME = 3, 4
 _BETWEEN_WORDS = r"(?: |[ \t]*\n[ \t>]*(?!\S+(?: {2,}|\t)))"
 """Of a name: a space, or the end of a line before one that doesn't begin with a label."""
@@ -102,6 +103,27 @@ _EXPLICIT_TYPE = {
     ),
 }
 """In a statement that says itself what it is."""
+_DECIDES = lazy_regex(
+    r"(?:we|i) (?:will |now )?(?:stop|drop|cancel|abandon|scrap|replace|adopt|discontinue|go with"
+    r"|choose|switch to|migrate to) (?:the|our|this|all|(?-i:[A-Z]))"
+    r"(?!.*\b(?:every|always|usually|often|sometimes|if|when)\b)",
+    re.IGNORECASE,
+)
+"""A plain sentence on what is done from now on: "we replace Calendra by Openslot"."""
+_OF_DECISIONS = lazy_regex(
+    r"(?:the |final |our )?decisions?|decision outcome|entscheidung(?:en)?|beschl[uü]ss(?:e)?"
+    r"|décisions?|decisi[oó]n(?:es)?|decision[ei]|besluit(?:en)?",
+    re.IGNORECASE,
+)
+"""A heading of what was decided."""
+_RECORD_OF_DECISION = lazy_regex(r"ADR\b|architecture decision", re.IGNORECASE)
+_WE = lazy_regex(r"(?:we|wir|nous|on|noi) ", re.IGNORECASE)
+_ACCEPTED = lazy_regex(
+    r"\s{0,3}(?:accepted|approved|adopted|carried|agreed(?: by all)?|angenommen|beschlossen|adopté"
+    r"|aprobado|approvato)\s*[.!]?\s*(?:$|\n)",
+    re.IGNORECASE,
+)
+"""After what was proposed, where nothing else is said."""
 _DUE = lazy_regex(
     r"\b(?:due|expires?|runs? out|lapses?|deadline|renewal|valid (?:un)?till?|no later than|fällig"
     r"|läuft ab|gültig bis|échéance|expire|vence|scade)\b",
@@ -159,6 +181,8 @@ class ReadLine(Struct, frozen=True, dict=True):
     triggers: TriggerSettings = DEFAULT_TRIGGERS
     day: date | None = None
     """When it was written or said, if that is known."""
+    titles: str = ""
+    """Those that it stands under, outermost first."""
 
     @cached_property
     def stated_type(self) -> str:
@@ -194,7 +218,21 @@ class ReadLine(Struct, frozen=True, dict=True):
         """The type of what it states, if it states anything."""
         if self.stated_type:
             return self.stated_type
+        if self.is_decided:
+            return "decision"
         return STATEMENT_LABELS[1 + int(self.reading.labels[1:].argmax())]
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether its words or the heading above it say that it was decided.
+
+        That alone makes nothing of it worth remembering.
+        """
+        titles = [title.strip(" :") for title in self.titles.split(" > ")]
+        if _OF_DECISIONS.fullmatch(titles[-1]) or _DECIDES.match(self.bare_text):
+            return True
+        is_record = any(map(_RECORD_OF_DECISION.match, titles))
+        return is_record and _WE.match(self.bare_text) is not None
 
     @property
     def confidence(self) -> float:
@@ -236,7 +274,7 @@ def read_lines(
 ) -> list[ReadLine]:
     """Return the first sentences of a document as the model reads them, headings left out."""
     date = _day_in_words(source.created_at)
-    chosen: list[tuple[Line, str]] = []
+    chosen: list[tuple[Line, str, str]] = []
     inputs: list[tuple[str, str]] = []
     before = heading = ""
     rows = islice(_rows(source), MAX_ROWS_READ)
@@ -247,7 +285,7 @@ def read_lines(
             continue
         if _LENGTHS[0] <= len(text) and len(chosen) < MAX_READ:
             title = " > ".join(dict.fromkeys(filter(None, (source.title, line.heading or heading))))
-            chosen.append((line, text))
+            chosen.append((line, text, title))
             inputs.append((" | ".join(filter(None, (date, title, before))), text))
         before = text
     readings = encoder.read_sentences(inputs)
@@ -259,8 +297,9 @@ def read_lines(
             source.text[line.start : line.end],
             triggers,
             said_at.date() if (said_at := line.said_at or source.created_at) else None,
+            title,
         )
-        for (line, text), reading in zip(chosen, readings, strict=True)
+        for (line, text, title), reading in zip(chosen, readings, strict=True)
     ]
 
 
@@ -358,7 +397,7 @@ def _widen(
         )
         return (
             length <= _LONGEST_MEMORY
-            and read[place].confidence >= least
+            and (read[place].confidence >= least or read[place].is_decided)
             and _may_be_kept(read[place])
             and _where(one) == _where(other)
             and not has_empty_line(source.text[one.end : other.start])
@@ -424,7 +463,10 @@ def names(
             if name[:1].isupper() or _is_small_name(name, item.text):
                 sure[name] += 1
                 types.setdefault(name, Counter())[span.type] += 1
-    kinds = {name: _TYPE_NAMES.get(kind, kind) for name, kind in _kinds(types).items()}
+    kinds = {
+        name: "other" if kind == "person" and _ACRONYM.fullmatch(name) else kind
+        for name, kind in ((n, _TYPE_NAMES.get(k, k)) for n, k in _kinds(types).items())
+    }
     found = {
         mention.name: replace(mention, type=kinds.get(mention.name, mention.type))
         if mention.type == "other"
@@ -489,9 +531,10 @@ def _distil(source: SourceText, items: Sequence[ReadLine]) -> Distilled:
         asked = stated_text(said, items[0].triggers)
         text = f"{speaker}: {asked.text}" if speaker else asked.text
     is_kept = asked is not None and items[0].is_users
+    is_decided = any(item.is_decided for item in items) or _is_accepted(source.text, items)
     return Distilled(
         text=asked.text if asked and is_kept else _standing_alone(source, items[0].line, text),
-        type=weightiest.type,
+        type=weightiest.stated_type or ("decision" if is_decided else weightiest.type),
         start=start,
         end=start + len(_TAIL.sub("", source.text[start:end])),
         importance=round(weightiest.importance, 3),
@@ -499,6 +542,12 @@ def _distil(source: SourceText, items: Sequence[ReadLine]) -> Distilled:
         reason="reading model" + (f"; said by {speaker}" if speaker else ""),
         tags=asked.tags if asked and is_kept else (),
     )
+
+
+def _is_accepted(text: str, items: Sequence[ReadLine]) -> bool:
+    """Return whether the last of some sentences, or what follows it, is but "Accepted"."""
+    last = items[-1].line
+    return any(_ACCEPTED.match(text, at) is not None for at in (last.start, last.end))
 
 
 def _without_day(text: str, said_at: datetime | None) -> str:

@@ -71,6 +71,26 @@ def test_what_a_text_says_that_somebody_is_called_is_the_same_person(
     assert not merged(memctl, "Emma Tan", "Big Red")
 
 
+def test_names_in_brackets_in_a_list_of_people_and_initials_are_theirs_everywhere(
+    memctl: Run, tmp_path: Path
+) -> None:
+    people = (
+        '# Crew\n\n- Ilsabe van der Veen ("IvdV", @ilsa): the sails\n'
+        "- **Quillon Brandt** (Quill) steers.\n- Peter Novak cooks.\n- Anna Smith mends nets.\n"
+        "- Anna Stone paints.\n"
+    )
+    log = "IvdV and Quill left Lisbon. Peter N. stayed with Anna S. in Rome.\n"
+    (tmp_path / "people.md").write_text(people)
+    (tmp_path / "log.md").write_text(log)
+    assert memctl("ingest", "people.md", "log.md").code == 0
+    for short, full in (
+        ("IvdV", "Ilsabe van der Veen"), ("Quill", "Quillon Brandt"), ("Peter N.", "Peter Novak"),
+    ):  # fmt: skip
+        assert merged(memctl, short, full), short
+    assert not merged(memctl, "Anna S.", "Anna Smith")
+    assert not merged(memctl, "Anna S.", "Anna Stone")
+
+
 @pytest.mark.parametrize(
     ("stated", "elsewhere", "two"),
     [
@@ -434,6 +454,22 @@ def test_a_first_name_of_another_conversation_is_nobody_of_this_one(
     (node,) = [row for row in rows if row["name"] == "Tom Berg"]
     assert "Tom" in node["aliases"]
     assert node["mentions"] == 2
+
+
+def test_a_first_name_alone_is_of_the_only_one_whom_two_documents_name_in_full(
+    memctl: Run, tmp_path: Path
+) -> None:
+    texts = {
+        "a": "Josephine Hale-Stone owns the mill in Lisbon.\n",
+        "b": "The mill of Josephine Hale-Stone burned in May.\n",
+        "c": "We met Josephine in Rome. She was well.\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.md").write_text(text)
+    assert memctl("ingest", "a.md", "c.md").code == 0
+    assert not merged(memctl, "Josephine", "Josephine Hale-Stone")
+    assert memctl("ingest", "b.md").code == 0
+    assert merged(memctl, "Josephine", "Josephine Hale-Stone")
 
 
 def test_a_name_means_first_what_is_called_just_that(memctl: Run, tmp_path: Path) -> None:

@@ -220,6 +220,12 @@ def test_a_product_is_a_name_with_a_number() -> None:
     }
 
 
+def test_a_street_with_a_number_is_a_place_and_estates_are_a_firm() -> None:
+    found = named("We moved from Lindengasse 9 to Via dei Pini 12, let by Orrin Estates.")
+    assert found["Lindengasse 9"] == found["Via dei Pini 12"] == "place"
+    assert found["Orrin Estates"] == "organization"
+
+
 def test_shouted_text_names_nobody() -> None:
     assert named("PLEASE READ THE FOLLOWING CAREFULLY BEFORE YOU START") == {}
 

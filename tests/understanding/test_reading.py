@@ -46,6 +46,26 @@ def test_what_a_sentence_says_itself_that_it_is_counts_in_other_languages(
     assert [each.type for each in understood(f"{text}\n").distilled] == [kind]
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("We stop the pottery lessons in Ghent. Only two children came on 3 May.", "decision"),
+        (
+            "## Decision\n\nWe take the oak for all 14 doors, it costs 40 EUR more a door.",
+            "decision",
+        ),
+        (
+            "# ADR 7: bookings\n\nWe take the bookings of all 14 boats through Openslot.",
+            "decision",
+        ),
+        ("4. Opening hours: Ida Holm proposes 9 to 17 from 3 May. Accepted.", "decision"),
+    ],
+)
+def test_what_is_stated_as_decided_is_a_decision(text: str, kind: str) -> None:
+    found = understood(text, media_type="text/markdown", created_at=MAY).distilled
+    assert [each.type for each in found] == [kind]
+
+
 def test_a_memory_says_what_it_is_about_and_when() -> None:
     [memory] = understood(
         "Went with the grey tiles in the end, 42 a square metre.",
