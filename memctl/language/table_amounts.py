@@ -46,6 +46,16 @@ _MAY_BE_SUM = lazy_regex(rf"{_SUMS}\b.*", re.IGNORECASE)
 _BALANCE = lazy_regex(r"balance|saldo", re.IGNORECASE)
 """What is the rest of a price where the row also says whose ("Lowther; balance; 300")."""
 _CURRENCY = lazy_regex(r"currency|cur|währung|devise|moneda|valuta", re.IGNORECASE)
+_IS_PAID = lazy_regex(
+    r"(?:date[ _])?(?:paid|bezahlt|payé|pagato|pagado)(?:[ _](?:on|am|le))?"
+    r"(?:[ _]date)?|payment[ _]date",
+    re.IGNORECASE,
+)
+"""The name of a column that says when, or whether, something was paid."""
+YES, NO = (
+    frozenset({"yes", "y", "true", "x", "ja", "oui", "sì", "sí"}),
+    frozenset({"no", "n", "false", "nein", "non", "-"}),
+)
 _NO_MARK = lazy_regex(r"[-\d.,'\s\u00a0]")
 _BAR = lazy_regex(r"(?<!\\)\|")
 _BARE_CELL = lazy_regex(r"\*\*|__|`")
@@ -152,6 +162,44 @@ def text_columns(rows: Sequence[Cells]) -> list[str]:
         for name in column_names(rows)
         if not _is_amount(rows, name) and not any(is_number(row.get(name, "")) for row in rows)
     ]
+
+
+def choosing_columns(rows: Sequence[Cells]) -> list[str]:
+    """Return the columns whose values choose rows: all but those of quantities and dates."""
+    return [
+        name
+        for name in column_names(rows)
+        if is_identifier(rows, name)
+        or not all(is_number(row[name]) or is_date(row[name]) for row in rows if name in row)
+    ]
+
+
+def paid_column(rows: Sequence[Cells]) -> str:
+    """Return the column of dates, or of yes and no, that says what is paid; "" if there is none."""
+    for name in column_names(rows):
+        values = [row[name] for row in rows if name in row]
+        if _IS_PAID.fullmatch(name) and all(
+            is_date(value) or value.lower() in YES | NO for value in values
+        ):
+            return name
+    return ""
+
+
+def is_quantity(rows: Sequence[Cells], name: str) -> bool:
+    """Return whether all values of a column are numbers, which don't just tell things apart."""
+    values = [row[name] for row in rows if name in row]
+    return all(map(is_number, values)) and not is_identifier(rows, name)
+
+
+def is_date(value: str) -> bool:
+    """Return whether a value is a date and nothing else."""
+    spans = date_spans(value)
+    return len(spans) == 1 and spans[0].end - spans[0].start == len(value)
+
+
+def is_same_number(cell: str, value: str) -> bool:
+    """Return whether a cell is the same number as a value, however both are written."""
+    return is_number(cell) and number(cell) == number(value)
 
 
 def is_number(value: str) -> bool:

@@ -18,16 +18,23 @@ from msgspec.structs import replace
 
 from memctl.language.date_mentions import date_spans, is_day_before_month
 from memctl.language.table_amounts import (
+    NO,
+    YES,
     Cells,
     amount_column,
     amount_columns,
+    choosing_columns,
     column_names,
     currencies,
+    is_date,
     is_identifier,
     is_number,
+    is_quantity,
+    is_same_number,
     is_sum,
     is_summable,
     number,
+    paid_column,
     row_cells,
     written,
 )
@@ -41,21 +48,21 @@ from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.query.question import TimeExpression
 
 METHOD = "total/1"
+_SAYS_TOTAL = (
+    r"\b(?:totals?|altogether|in all|sum (?:of|up)|add(?:ed)? up|in sum|insgesamt|gesamtsumme|summe"
+    r"|au total|en tout|in totale|en total)\b"
+)
+_ASKS_PLAINLY = lazy_regex(_SAYS_TOTAL, re.IGNORECASE)
+"""What only a total answers."""
 _ASKS_TOTAL = lazy_regex(
-    r"\b(?:total|totals|altogether|in all|all in all|sum (?:of|up)|add(?:ed)? up|in sum"
-    r"|how much (?:money )?(?:have|has|had|did) "
+    rf"{_SAYS_TOTAL}"
+    r"|\b(?:how much (?:money )?(?:have|has|had|did) "
     r".*\b(?:spen[dt]|pay|paid|cost|billed?|invoiced?|earn(?:ed)?|received?|ma[dk]e)"
     r"|what (?:have|has|did) .*\b(?:spen[dt]|paid|pay|cost)"
     r"|^\W*\w+ (?:costs?|spending|expenses?|sales|turnover|income|usage|consumption)"
-    r"|insgesamt|zusammen|summe|au total|en tout|in totale|en total)\b",
+    r"|zusammen)\b",
     re.IGNORECASE,
 )
-_ASKS_PLAINLY = lazy_regex(
-    r"\b(?:total|totals|altogether|sum of|insgesamt|gesamtsumme|au total|en tout"
-    r"|in totale|en total)\b",
-    re.IGNORECASE,
-)
-"""What only a total answers."""
 _ASKS_SPENT = lazy_regex(
     r"\b(?:spen[dt]|spending|costs?|(?:we|i) (?:have |had )?(?:pay|paid)|ausgegeben|gekostet"
     r"|dépensé|coûté|speso|gastado)\b(?! (?:us|me) (?:by|from))",
@@ -122,22 +129,12 @@ _BOUND = lazy_regex(
 _DATE = lazy_regex(r"(?:date|day|when|datum|tag|fecha|data|jour)", re.IGNORECASE)
 """The name of a column of dates that does not say of what."""
 _ASKS_PAID = lazy_regex(r"\b(?:pays?|paid|bezahlt|payé|pagato|pagado)\b", re.IGNORECASE)
-_IS_PAID = lazy_regex(
-    r"(?:date[ _])?(?:paid|bezahlt|payé|pagato|pagado)(?:[ _](?:on|am|le))?"
-    r"(?:[ _]date)?|payment[ _]date",
-    re.IGNORECASE,
-)
-"""The name of a column that says when, or whether, something was paid."""
 _ASKS_UNPAID = lazy_regex(
     r"\W*(?:which|what) (?P<things>\w+) (?:(?:are|is)(?: still)? unpaid"
     r"|(?:are|is|have|has)(?: still)? not(?: yet)?(?: been)? paid(?: yet)?)\W*",
     re.IGNORECASE,
 )
 _BESIDE_DATE = lazy_regex(r"[\sT]*(?:\d\d?:\d\d(?::\d\d(?:\.\d+)?)?\s*Z?)?[\s.,]*")
-_YES, _NO = (
-    frozenset({"yes", "y", "true", "x", "ja", "oui", "sì", "sí"}),
-    frozenset({"no", "n", "false", "nein", "non", "-"}),
-)
 _SUMS = "total totals altogether all sum sums add added up how much many amount insgesamt summe"
 """Words that ask for a sum and name no column."""
 _OF_TIMES = lazy_regex(
@@ -153,7 +150,6 @@ _ASKS_UNIT_PRICE = lazy_regex(
     r"|\bhow much (?:is|was|are|were) (?:an?|one|each)\b",
     re.IGNORECASE,
 )
-_SAYS_TOTAL = lazy_regex(r"\b(?:totals?|altogether|in all|sum)\b", re.IGNORECASE)
 _LIST_PRICE = lazy_regex(
     r"(?:.*[\W_])?(?:prices?|rates?|tariff|preis|tarif|prix|prezzo|precio)(?:[\W_].*)?",
     re.IGNORECASE,
@@ -274,7 +270,7 @@ def total_answer(outcome: SearchOutcome) -> Answer | None:
     asked = outcome.asked.text
     if not (_ASKS_TOTAL.search(asked) or _ASKS_COUNT.match(asked)):
         return None
-    if _ASKS_UNIT_PRICE.search(asked) and not _SAYS_TOTAL.search(asked):
+    if _ASKS_UNIT_PRICE.search(asked) and not _ASKS_PLAINLY.search(asked):
         return None
     fitting = list(_totals(outcome))
     found = [each for each in fitting if each.is_named] or fitting
@@ -332,7 +328,7 @@ def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
     things = _terms(outcome, asked["things"])
     found: list[tuple[_Row, ...]] = []
     for rows in _tables(outcome):
-        paid = _paid_column(rows)
+        paid = paid_column(_cells(rows))
         if not paid or not things <= _terms_of(outcome, *_titles(rows), *rows[0].cells):
             continue
         if unpaid := tuple(row for row in rows if _is_unpaid(row, paid)):
@@ -396,7 +392,7 @@ def _has_price_of_many(cells: Cells) -> bool:
     return (
         bool(amount)
         and not any(map(_UNIT_PRICE.search, cells))
-        and any(name != amount and _is_quantity([cells], name) for name in cells)
+        and any(name != amount and is_quantity([cells], name) for name in cells)
     )
 
 
@@ -405,7 +401,7 @@ def _says_how_many(outcome: SearchOutcome, cells: Cells, counts: re.Match[str]) 
     counted = _terms(outcome, counts["counted"])
     return any(
         re.search(r"\d", value)
-        and not (is_identifier([cells], name) or _is_date(value))
+        and not (is_identifier([cells], name) or is_date(value))
         and not counted.isdisjoint(_terms_of(outcome, name, value))
         for name, value in cells.items()
     )
@@ -447,7 +443,7 @@ def _tables(outcome: SearchOutcome) -> Iterator[list[_Row]]:
 
 def _answers_direction(question: str, rows: Sequence[_Row]) -> bool:
     """Return whether a table may be of the money asked for: what is spent, or what comes in."""
-    names = [*_titles(rows), *column_names([row.cells for row in rows])]
+    names = [*_titles(rows), *column_names(_cells(rows))]
     said = re.sub(r"[_\W]+", " ", " ".join(names))
     is_income, is_costs = bool(_IS_INCOME.search(said)), bool(_IS_COSTS.search(said))
     if _ASKS_PAY_OF.search(question) and not _IS_PAY.search(said):
@@ -469,7 +465,7 @@ def _is_of_payments(outcome: SearchOutcome, rows: Sequence[_Row], column: str) -
     asks_money = any(each.search(question) for each in (_ASKS_SPENT, _ASKS_EARNED, _ASKS_PAID))
     if not asks_money and _terms_of(outcome, column) <= _terms(outcome, question):
         return True
-    cells = [row.cells for row in rows]
+    cells = _cells(rows)
     names = column_names(cells)
     has_days = any(any(_times_in_column(name, rows, None) or ()) for name in names)
     if _LIST_PRICE.fullmatch(column) and not _OF_TOTAL.search(column):
@@ -479,13 +475,8 @@ def _is_of_payments(outcome: SearchOutcome, rows: Sequence[_Row], column: str) -
         has_days
         or bool(_IS_COSTS.search(said) or _IS_INCOME.search(said))
         or any(map(_OF_PERSON.fullmatch, names))
-        or any(name != column and _is_quantity(cells, name) for name in names)
+        or any(name != column and is_quantity(cells, name) for name in names)
     )
-
-
-def _is_quantity(cells: Sequence[Cells], name: str) -> bool:
-    values = [row[name] for row in cells if name in row]
-    return all(map(is_number, values)) and not is_identifier(cells, name)
 
 
 def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
@@ -526,7 +517,7 @@ def _total_of(
         return None  # it isn't known which rows are of that time
     years = _years_meant(question, period, times) if period and times else []
     period = years[-1] if years else period
-    in_time = [_lies_in(iso, period) for iso in times.of_rows] if times and period else None
+    in_time = [period.covers(iso) for iso in times.of_rows] if times and period else None
     if in_time and None in in_time:
         return None
     general = f"{_GENERAL} {_OF_COUNTED}" if counts else _GENERAL
@@ -537,8 +528,8 @@ def _total_of(
         return None
     by_number = _number_columns(outcome, rows, rest)
     by_words = by_row.difference(*(_terms(outcome, value) for value in by_number))
-    choosing = _choosing_columns(rows)
-    paid = _paid_column(rows) if _ASKS_PAID.search(question) else ""
+    choosing = choosing_columns(_cells(rows))
+    paid = paid_column(_cells(rows)) if _ASKS_PAID.search(question) else ""
     if paid and times and times.column != paid:
         return None  # it isn't known when it was paid
     fitting = [
@@ -546,15 +537,15 @@ def _total_of(
         for row, is_in_time in zip(rows, in_time or [True] * len(rows), strict=True)
         if is_in_time
         and not (paid and _is_unpaid(row, paid))
-        and all(row.cells.get(name, "").lower() in _YES for name in yes_no)
-        and all(_is_same_number(row.cells.get(by_number[n], ""), n) for n in by_number)
+        and all(row.cells.get(name, "").lower() in YES for name in yes_no)
+        and all(is_same_number(row.cells.get(by_number[n], ""), n) for n in by_number)
         and by_words <= _terms(outcome, " ".join(row.cells.get(name, "") for name in choosing))
     ]
     if not fitting or not (wanted_terms or period):
         return None
     if column and not any(column in row.cells for row in fitting):
         return None
-    if column and len(currencies([row.cells for row in fitting], column)) > 1:
+    if column and len(currencies(_cells(fitting), column)) > 1:
         return None
     if column and len(fitting) == 1 and not _ASKS_PLAINLY.search(question):
         values = [fitting[0].cells.get(name, "") for name in choosing]
@@ -568,7 +559,7 @@ def _total_of(
     conditions = [f"with {' '.join(words)}"] if words else []
     conditions += [f"where {column} is yes" for column in yes_no]
     conditions += [f"that have {paid}"] if paid else []
-    conditions += [_in_words(period)] if period else []
+    conditions += [period.in_words] if period else []
     conditions += [f"by {times.column}"] if times and times.is_one_of_several else []
     return _Total(
         tuple(fitting),
@@ -634,7 +625,7 @@ def _days(outcome: SearchOutcome, rows: Sequence[_Row], chosen: _Total) -> _Valu
 
 def _amounts(outcome: SearchOutcome, chosen: _Total, asked: str) -> _Values:
     """Return the amounts in each column that may be meant: the one named, otherwise all."""
-    cells = [row.cells for row in chosen.rows]
+    cells = _cells(chosen.rows)
     is_named = _terms_of(outcome, chosen.column) <= _terms(outcome, asked)
     columns = dict.fromkeys([chosen.column, *(() if is_named else amount_columns(cells))])
     return {
@@ -650,7 +641,7 @@ def _is_of(outcome: SearchOutcome, rows: Sequence[_Row], thing: str, rest: str) 
     if not terms:
         return False
     titles = _titles(rows)
-    if any(terms <= _terms_of(outcome, name) for name in column_names([r.cells for r in rows])):
+    if any(terms <= _terms_of(outcome, name) for name in column_names(_cells(rows))):
         return _names_table(outcome, rest, rows)
     is_in_title = thing in re.split(r"[_\W]+", " ".join(titles).lower())
     return terms <= _terms_of(outcome, *titles) and not is_in_title
@@ -710,12 +701,12 @@ def _row_times(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Times | None:
     """
     is_day_first = is_day_before_month("\n".join(row.text for row in rows))
     of_column: dict[str, tuple[str, ...]] = {}
-    for name in column_names([row.cells for row in rows]):
+    for name in column_names(_cells(rows)):
         if times := _times_in_column(name, rows, is_day_first):
             of_column[name] = times
     asked = _terms(outcome, outcome.asked.text)
     named = [name for name in of_column if not asked.isdisjoint(_terms_of(outcome, name))]
-    if _ASKS_PAID.search(outcome.asked.text) and (paid := _paid_column(rows)):
+    if _ASKS_PAID.search(outcome.asked.text) and (paid := paid_column(_cells(rows))):
         named = [name for name in of_column if name == paid]
     plain = [name for name in of_column if _DATE.fullmatch(name)]
     for names in (named, [*of_column], plain):
@@ -739,7 +730,7 @@ def _years_meant(question: str, period: TimeExpression, times: _Times) -> list[T
         for each in periods(question, date(year, 12, 31))
         if question[each.start : each.end] == period.text and each.first <= period.first
     ]
-    with_rows = [each for each in found if any(_lies_in(iso, each) for iso in times.of_rows)]
+    with_rows = [each for each in found if any(each.covers(iso) for iso in times.of_rows)]
     return with_rows or [period]
 
 
@@ -766,26 +757,6 @@ def _time_of_cell(cell: str, row: _Row, is_day_first: bool | None) -> str:
     return spans[0].iso if _BESIDE_DATE.fullmatch(beside) else ""
 
 
-def _lies_in(iso: str, period: TimeExpression) -> bool | None:
-    """Return whether a date lies in a period; None if only a part of it does."""
-    if not iso:
-        return False
-    first, last = days_of_iso(iso)
-    if period.contains(first) and period.contains(last):
-        return True
-    return None if first <= period.last and last >= period.first else False
-
-
-def _in_words(period: TimeExpression) -> str:
-    first, last = period.first.isoformat(), period.last.isoformat()
-    if period.is_open:
-        return f"until {last}" if period.first == date.min else f"since {first}"
-    for length in (4, 7, 10):
-        if days_of_iso(first[:length]) == (period.first, period.last):
-            return f"of {first[:length]}"
-    return f"from {first} to {last}"
-
-
 # --- the rows that are asked for -----------------------------------------------------------------
 
 
@@ -800,7 +771,7 @@ def _counted_column(outcome: SearchOutcome, rows: Sequence[_Row], counted: str) 
     thing = counted.split()[-1] if counted.strip() else ""
     terms = _terms(outcome, thing)
     is_of_things = terms <= _terms_of(outcome, *_titles(rows))
-    cells = [row.cells for row in rows]
+    cells = _cells(rows)
     for name in column_names(cells):
         if not terms or terms != _terms_of(outcome, name):
             continue
@@ -817,7 +788,7 @@ def _added_column(outcome: SearchOutcome, rows: Sequence[_Row], asked: str) -> s
 
     None if it names two, or what cannot be added up.
     """
-    cells = [row.cells for row in rows]
+    cells = _cells(rows)
     words = _terms(outcome, asked) - _terms(outcome, _SUMS)
     in_rows = _terms(outcome, " ".join(value for row in cells for value in row.values()))
     beside = in_rows | _terms_of(outcome, *_titles(rows))
@@ -851,12 +822,12 @@ def _conditions(
     """
     open_words = wanted - _terms_of(outcome, *_titles(rows))
     named = []
-    for name in column_names([row.cells for row in rows]):
+    for name in column_names(_cells(rows)):
         terms = _terms_of(outcome, name)
         values = {row.cells[name].lower() for row in rows if name in row.cells}
         if not terms or terms.isdisjoint(open_words) or name == counted:
             continue
-        if values <= _YES | _NO:
+        if values <= YES | NO:
             named.append(name)
         elif by_row.isdisjoint(_terms(outcome, " ".join(values))):
             return None
@@ -866,9 +837,7 @@ def _conditions(
 def _number_columns(outcome: SearchOutcome, rows: Sequence[_Row], asked: str) -> dict[str, str]:
     """Return the columns that a question names before a number ("tank 9"), by that number."""
     columns = {
-        terms: name
-        for name in column_names([row.cells for row in rows])
-        if (terms := _terms_of(outcome, name))
+        terms: name for name in column_names(_cells(rows)) if (terms := _terms_of(outcome, name))
     }
     words = re.findall(r"\w+", asked)
     return {
@@ -876,17 +845,6 @@ def _number_columns(outcome: SearchOutcome, rows: Sequence[_Row], asked: str) ->
         for name, value in pairwise(words)
         if value.isdecimal() and (terms := _terms(outcome, name)) in columns
     }
-
-
-def _choosing_columns(rows: Sequence[_Row]) -> list[str]:
-    """Return the columns whose values choose rows: all but those of quantities and dates."""
-    cells = [row.cells for row in rows]
-    return [
-        name
-        for name in column_names(cells)
-        if is_identifier(cells, name)
-        or not all(is_number(row[name]) or _is_date(row[name]) for row in cells if name in row)
-    ]
 
 
 def _has_more(outcome: SearchOutcome, value: str, asked: frozenset[str]) -> bool:
@@ -908,29 +866,9 @@ def _has_longer_names(
     return len({terms <= asked for terms in concerned}) > 1
 
 
-def _paid_column(rows: Sequence[_Row]) -> str:
-    """Return the column of dates, or of yes and no, that says what is paid; "" if there is none."""
-    for name in column_names([row.cells for row in rows]):
-        values = [row.cells[name] for row in rows if name in row.cells]
-        if _IS_PAID.fullmatch(name) and all(
-            _is_date(value) or value.lower() in _YES | _NO for value in values
-        ):
-            return name
-    return ""
-
-
 def _is_unpaid(row: _Row, paid: str) -> bool:
     """Return whether a row has nothing, or no, in the column that says what is paid."""
-    return row.cells.get(paid, "").lower() in {"", *_NO}
-
-
-def _is_date(value: str) -> bool:
-    spans = date_spans(value)
-    return len(spans) == 1 and spans[0].end - spans[0].start == len(value)
-
-
-def _is_same_number(cell: str, value: str) -> bool:
-    return is_number(cell) and number(cell) == number(value)
+    return row.cells.get(paid, "").lower() in {"", *NO}
 
 
 def _names_table(outcome: SearchOutcome, question: str, rows: Sequence[_Row]) -> bool:
@@ -943,6 +881,10 @@ def _names_table(outcome: SearchOutcome, question: str, rows: Sequence[_Row]) ->
         _terms(outcome, word) and word in re.split(r"[_\W]+", title)
         for word in re.findall(r"\w+", question.lower())
     )
+
+
+def _cells(rows: Sequence[_Row]) -> list[Cells]:
+    return [row.cells for row in rows]
 
 
 def _titles(rows: Sequence[_Row]) -> tuple[str, str]:
