@@ -174,6 +174,25 @@ def choosing_columns(rows: Sequence[Cells]) -> list[str]:
     ]
 
 
+def category_columns(rows: Sequence[Cells]) -> list[str]:
+    """Return the columns of which rows share values, other than yes and no."""
+    found = []
+    for name in choosing_columns(rows):
+        values = [row[name].lower() for row in rows if name in row]
+        if len(set(values)) < len(values) and not set(values) <= YES | NO:
+            found.append(name)
+    return found
+
+
+def is_of_name(cell: str, value: str) -> bool:
+    """Return whether a cell is a value in small letters, or a longer name: "Ashdown North".
+
+    "Not paid" and "partly paid" are not "paid".
+    """
+    said = cell.lower()
+    return said == value or (cell[:1].isupper() and said.startswith(f"{value} "))
+
+
 def paid_column(rows: Sequence[Cells]) -> str:
     """Return the column of dates, or of yes and no, that says what is paid; "" if there is none."""
     for name in column_names(rows):
@@ -195,6 +214,11 @@ def is_date(value: str) -> bool:
     """Return whether a value is a date and nothing else."""
     spans = date_spans(value)
     return len(spans) == 1 and spans[0].end - spans[0].start == len(value)
+
+
+def is_missing(cell: str) -> bool:
+    """Return whether a cell is empty or says no."""
+    return cell.lower() in {"", *NO}
 
 
 def is_same_number(cell: str, value: str) -> bool:

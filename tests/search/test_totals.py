@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatch
 
@@ -789,3 +790,71 @@ def test_rows_of_what_customers_pay_are_no_sure_answer_to_what_somebody_earns(
     assert answer_of_rows(workshop, asked, JOBS[1]).unsure
     assert answer_of_rows(workshop, asked, wages).found
     assert answer_of_rows(workshop, "when was Karl Niemi paid?", JOBS[1]).found
+
+
+LOANS = (
+    "book: The lost harbour; state: returned; borrower: Nils; lent: 2026-01-10; "
+    "returned: 2026-02-01; pages: 310",
+    "book: Overdue; state: returned; borrower: Ava; lent: 2026-02-14; returned: 2026-03-01; "
+    "pages: 180",
+    "book: Returned letters; state: lent; borrower: Nils; lent: 2026-03-20; pages: 220",
+    "book: Winter at the mill; state: overdue; borrower: Ava; lent: 2026-03-22; pages: 410",
+    "book: The open gate; state: overdue; borrower: Sam; lent: 2026-04-11; pages: 65",
+)
+BILLS = (
+    "bill: B-1; tenant: Moreau; due: 2026-01-05; state: paid; amount: 640; reminded: no",
+    "bill: B-2; tenant: Haas; due: 2026-01-05; state: unpaid; amount: 580; reminded: yes",
+    "bill: B-3; tenant: Haas; due: 2026-02-05; state: waived; amount: 90; reminded: no",
+    "bill: B-4; tenant: Moreau; due: 2026-02-05; state: paid; amount: 655; reminded: yes",
+)
+
+
+@pytest.fixture
+def states(shelf: Shelf, memory_of: MemoryOf) -> Shelf:
+    """Two tables with a column of categories, of which one has columns of the same words."""
+    shelf.put(
+        [
+            memory_of("loans", "\n".join(LOANS), title="loans", row=1),
+            memory_of("bills", "\n".join(BILLS), title="bills", row=1),
+        ]
+    )
+    return shelf
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("total pages of returned loans", "490 in total: * 2 rows of loans with returned."),
+        ("total pages of loans with state overdue", "475 in total: * 2 rows *"),
+        ("how many loans are overdue", "2: the number of rows of loans with overdue."),
+        ("total pages of loans lent in March 2026", "630 in total: * 2 rows * of 2026-03 by lent."),
+        ("total amount of paid bills", "1,295 in total: * 2 rows of bills with paid."),
+        ("total amount of unpaid bills", "580 in total: * 1 row of bills with unpaid."),
+        ("total amount of paid and waived bills", "1,385 in total: * 3 rows *"),
+        ("total amount of paid bills of Haas", "[!0-9]*"),
+        ("total amount of reminded bills", "1,235 in total: * where reminded is yes."),
+        ("how much did Moreau pay", "1,295 in total: *"),
+        ("how much did Haas pay", "[!0-9]*"),
+        ("which bills are unpaid", BILLS[1]),
+    ],
+)
+def test_a_value_of_a_column_of_categories_chooses_rows_by_that_column_alone(
+    states: Shelf, question: str, answer: str
+) -> None:
+    assert fnmatch(ask(states, question).text.partition(" [")[0], answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "rows"),
+    [
+        ("how many loans were opened", LOANS),
+        ("total amount of paid bills", [row.replace("state: paid", "state: new") for row in BILLS]),
+        ("total amount of bills that are still to be paid", BILLS),
+    ],
+)
+def test_a_condition_that_no_column_tells_makes_no_total(
+    shelf: Shelf, memory_of: MemoryOf, question: str, rows: Sequence[str]
+) -> None:
+    title = "bills" if "bill" in question else "loans"
+    shelf.put([memory_of("x", "\n".join(rows), title=title, row=1)])
+    assert ask(shelf, question).method != "total/1"

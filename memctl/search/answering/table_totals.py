@@ -23,12 +23,15 @@ from memctl.language.table_amounts import (
     Cells,
     amount_column,
     amount_columns,
+    category_columns,
     choosing_columns,
     column_names,
     currencies,
     is_date,
     is_identifier,
+    is_missing,
     is_number,
+    is_of_name,
     is_quantity,
     is_same_number,
     is_sum,
@@ -115,7 +118,8 @@ _ASKS_COUNT = lazy_regex(
 _QUALIFIES = lazy_regex(
     r"n['’]t\b|\b(?:not|no|none|never|without|except|but|besides|more|less|fewer|over|under|above"
     r"|other than|outside|excluding|apart from|below|before|after|since|between|till"
-    r"|until(?! (?:now|today))|least|most|per|each|every|average|monthly|weekly|yearly|nicht"
+    r"|to be|to pay|still|yet|until(?! (?:now|today))|least|most|per|each|every|average|monthly"
+    r"|weekly|yearly|nicht"
     r"|kein\w*|ohne|pro|je|jede[nrsm]?|durchschnittlich|außer|mehr|weniger|seit|vor|nach|bis|zwischen|pas"
     r"|sans|sauf|plus|moins|depuis|avant|après|non|senza|tranne|più|meno|da|dopo|prima|sin|excepto"
     r"|más|menos|desde|antes|después)\b",
@@ -129,6 +133,11 @@ _BOUND = lazy_regex(
 _DATE = lazy_regex(r"(?:date|day|when|datum|tag|fecha|data|jour)", re.IGNORECASE)
 """The name of a column of dates that does not say of what."""
 _ASKS_PAID = lazy_regex(r"\b(?:pays?|paid|bezahlt|payé|pagato|pagado)\b", re.IGNORECASE)
+_PAID_ONES = lazy_regex(r"\b(?:of|the|all|total|many|any|our) paid\b", re.IGNORECASE)
+_STATES = "paid invoiced billed issued sent done used received bezahlt payé pagato pagado"
+"""Words of every question that are also what something is."""
+_LISTS = lazy_regex(r",|\b(?:and|or|und|oder|et|ou|y|o|e)\b", re.IGNORECASE)
+_PARTICIPLE = lazy_regex(r"[^\W\d_]{2,}ed", re.IGNORECASE)
 _ASKS_UNPAID = lazy_regex(
     r"\W*(?:which|what) (?P<things>\w+) (?:(?:are|is)(?: still)? unpaid"
     r"|(?:are|is|have|has)(?: still)? not(?: yet)?(?: been)? paid(?: yet)?)\W*",
@@ -231,6 +240,46 @@ class _Extreme(Struct, frozen=True):
     """Whether another column of amounts may be meant, or other rows."""
 
 
+class _Choice(Struct, frozen=True):
+    """What of a question chooses rows of a table, besides a time."""
+
+    values: Mapping[str, Sequence[str]]
+    """Those of categories, in small letters, by their columns."""
+    numbers: Mapping[str, str]
+    """The columns that have a number, by that number."""
+    filled: Mapping[str, str]
+    """The columns with a yes, or a day on which something was done, and how the answer says so."""
+    terms: frozenset[str]
+    """Those of the other words, which must stand in a row."""
+    named: frozenset[str]
+    """Those of the values."""
+    conditions: Sequence[str]
+    """All of this, in words."""
+    is_ambiguous: bool
+    """Whether a value is also a word of the title."""
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """The terms of what the rows have."""
+        return self.terms | self.named
+
+    def rows_of(self, outcome: SearchOutcome, rows: Sequence[_Row]) -> Iterator[_Row]:
+        """Yield the rows that it chooses."""
+        choosing = choosing_columns(_cells(rows))
+        for row in rows:
+            cells = row.cells
+            if (
+                all(
+                    any(is_of_name(cells.get(name, ""), value) for value in values)
+                    for name, values in self.values.items()
+                )
+                and all(is_same_number(cells.get(name, ""), n) for n, name in self.numbers.items())
+                and not any(is_missing(cells.get(name, "")) for name in self.filled)
+                and self.terms <= _terms(outcome, " ".join(cells.get(n, "") for n in choosing))
+            ):
+                yield row
+
+
 class _Total(Struct, frozen=True):
     """Rows of a table that are asked for."""
 
@@ -328,10 +377,17 @@ def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
     things = _terms(outcome, asked["things"])
     found: list[tuple[_Row, ...]] = []
     for rows in _tables(outcome):
-        paid = paid_column(_cells(rows))
+        cells = _cells(rows)
+        paid = paid_column(cells) or next(iter(_state_paid(cells)), "")
         if not paid or not things <= _terms_of(outcome, *_titles(rows), *rows[0].cells):
             continue
-        if unpaid := tuple(row for row in rows if _is_unpaid(row, paid)):
+        said = [row.cells.get(paid, "").lower() for row in rows]
+        unpaid = tuple(
+            row
+            for row, state in zip(rows, said, strict=True)
+            if is_missing(state) or state == "unpaid"
+        )
+        if unpaid:
             found.append(unpaid)
     if len(found) != 1 or len(found[0]) > _MOST_LISTED:
         return None
@@ -510,7 +566,6 @@ def _total_of(
         column: The one to add up; "" for the rows as they are.
     """
     question = outcome.asked.text
-    counts = _ASKS_COUNT.match(question)
     period, rest = asked
     times = _row_times(outcome, rows) if period else None
     if period is not None and times is None:
@@ -520,45 +575,26 @@ def _total_of(
     in_time = [period.covers(iso) for iso in times.of_rows] if times and period else None
     if in_time and None in in_time:
         return None
-    general = f"{_GENERAL} {_OF_COUNTED}" if counts else _GENERAL
-    wanted_terms = _terms(outcome, rest) - _terms(outcome, general)
-    by_row = wanted_terms - _terms_of(outcome, *_titles(rows), *rows[0].cells)
-    yes_no = _conditions(outcome, rows, wanted_terms, by_row, column) if counts else []
-    if yes_no is None:
+    choice = _choice(outcome, rows, rest, (column, times.column if times else ""))
+    if choice is None or not (period or choice.named or _wanted(outcome, rest)):
         return None
-    by_number = _number_columns(outcome, rows, rest)
-    by_words = by_row.difference(*(_terms(outcome, value) for value in by_number))
-    choosing = choosing_columns(_cells(rows))
-    paid = paid_column(_cells(rows)) if _ASKS_PAID.search(question) else ""
-    if paid and times and times.column != paid:
-        return None  # it isn't known when it was paid
+    is_of_time = in_time or [True] * len(rows)
+    chosen = {id(row) for row in choice.rows_of(outcome, rows)}
     fitting = [
-        row
-        for row, is_in_time in zip(rows, in_time or [True] * len(rows), strict=True)
-        if is_in_time
-        and not (paid and _is_unpaid(row, paid))
-        and all(row.cells.get(name, "").lower() in YES for name in yes_no)
-        and all(is_same_number(row.cells.get(by_number[n], ""), n) for n in by_number)
-        and by_words <= _terms(outcome, " ".join(row.cells.get(name, "") for name in choosing))
+        row for row, is_in in zip(rows, is_of_time, strict=True) if is_in and id(row) in chosen
     ]
-    if not fitting or not (wanted_terms or period):
+    if not fitting:
         return None
     if column and not any(column in row.cells for row in fitting):
         return None
     if column and len(currencies(_cells(fitting), column)) > 1:
         return None
+    choosing = choosing_columns(_cells(rows))
     if column and len(fitting) == 1 and not _ASKS_PLAINLY.search(question):
         values = [fitting[0].cells.get(name, "") for name in choosing]
-        if any(_has_more(outcome, value, by_words) for value in values):
+        if any(_has_more(outcome, value, choice.asked) for value in values):
             return None
-    words = [
-        f"{by_number[word]} {word}" if word in by_number else word
-        for word in re.findall(r"\w+", rest)
-        if _terms(outcome, word) & by_row
-    ]
-    conditions = [f"with {' '.join(words)}"] if words else []
-    conditions += [f"where {column} is yes" for column in yes_no]
-    conditions += [f"that have {paid}"] if paid else []
+    conditions = [*choice.conditions]
     conditions += [period.in_words] if period else []
     conditions += [f"by {times.column}"] if times and times.is_one_of_several else []
     return _Total(
@@ -567,7 +603,8 @@ def _total_of(
         f" {' '.join(conditions)}" if conditions else "",
         is_named=_names_table(outcome, rest, rows),
         is_ambiguous=len(years) > 1
-        or any(_has_longer_names(outcome, fitting, name, by_words) for name in choosing),
+        or choice.is_ambiguous
+        or any(_has_longer_names(outcome, fitting, name, choice.asked) for name in choosing),
     )
 
 
@@ -808,30 +845,131 @@ def _added_column(outcome: SearchOutcome, rows: Sequence[_Row], asked: str) -> s
     return summable[0] if len(summable) == 1 else None
 
 
-def _conditions(
-    outcome: SearchOutcome,
-    rows: Sequence[_Row],
-    wanted: frozenset[str],
-    by_row: frozenset[str],
-    counted: str,
-) -> list[str] | None:
-    """Return the columns of yes and no that words of a question name, besides the table's title.
+def _choice(
+    outcome: SearchOutcome, rows: Sequence[_Row], rest: str, used: tuple[str, str]
+) -> _Choice | None:
+    """Return what a question says of rows besides their time; None if that tells no rows apart.
 
-    None if they name another column than the counted one without one of its values, which tells no
-    rows apart.
+    A word that is a value of a column of categories chooses by that column alone.  Others must
+    stand in the row, the title or the names of columns.
+
+    Args:
+        outcome: Of the question.
+        rows: All of the table's.
+        rest: The question without the time.
+        used: The columns that are added up and that say when.
     """
-    open_words = wanted - _terms_of(outcome, *_titles(rows))
-    named = []
-    for name in column_names(_cells(rows)):
-        terms = _terms_of(outcome, name)
-        values = {row.cells[name].lower() for row in rows if name in row.cells}
-        if not terms or terms.isdisjoint(open_words) or name == counted:
-            continue
-        if values <= YES | NO:
-            named.append(name)
-        elif by_row.isdisjoint(_terms(outcome, " ".join(values))):
+    cells = _cells(rows)
+    values, unused = _values_named(outcome, cells, rest, used)
+    if any(len(each) > 1 for each in values.values()) and not _LISTS.search(rest):
+        return None
+    wanted = _wanted(outcome, unused)
+    title = _terms_of(outcome, *_titles(rows))
+    by_row = wanted - title - _terms_of(outcome, *rows[0].cells)
+    words = re.findall(r"\w+", rest)
+    in_rows = " ".join(value for row in cells for value in row.values()).lower()
+    for word in words:
+        is_asked = _PARTICIPLE.fullmatch(word) and _terms(outcome, word) & by_row
+        if is_asked and word.lower() not in re.findall(r"\w+", in_rows):
+            return None  # what was opened need not be open
+    others = [name for name in column_names(cells) if name not in used and name not in values]
+    filled = _filled_columns(outcome, cells, unused, wanted - title, others)
+    if _ASKS_COUNT.match(outcome.asked.text):
+        for name in others:
+            terms = _terms_of(outcome, name)
+            said = _terms(outcome, " ".join(row.get(name, "") for row in cells))
+            if (
+                not terms.isdisjoint(wanted - title)
+                and name not in filled
+                and by_row.isdisjoint(said)
+            ):
+                return None
+    if _ASKS_PAID.search(outcome.asked.text):
+        paid = paid_column(cells)
+        if paid and used[1] not in ("", paid):
+            return None  # it isn't known when it was paid
+        if paid:
+            filled[paid] = f"that have {paid}"
+        elif state := _state_paid(cells):
+            values.setdefault(state[0], [state[1]])
+        elif _PAID_ONES.search(rest):
             return None
-    return named
+    named = _terms(outcome, " ".join(value for each in values.values() for value in each))
+    numbers = _number_columns(outcome, rows, rest)
+    shown = [
+        f"{numbers[word]} {word}" if word in numbers else word
+        for word in words
+        if _terms(outcome, word) & (by_row | named)
+    ]
+    return _Choice(
+        values,
+        numbers,
+        filled,
+        by_row.difference(*(_terms(outcome, value) for value in numbers)),
+        named,
+        ([f"with {' '.join(shown)}"] if shown else []) + [*filled.values()],
+        is_ambiguous=bool(named) and named <= title,
+    )
+
+
+def _wanted(outcome: SearchOutcome, text: str) -> frozenset[str]:
+    """Return the terms of a question besides those that every question of its kind may have."""
+    counts = _ASKS_COUNT.match(outcome.asked.text)
+    general = f"{_GENERAL} {_OF_COUNTED}" if counts else _GENERAL
+    return _terms(outcome, text) - _terms(outcome, general)
+
+
+def _filled_columns(
+    outcome: SearchOutcome,
+    cells: Sequence[Cells],
+    question: str,
+    wanted: frozenset[str],
+    columns: Sequence[str],
+) -> dict[str, str]:
+    """Return the columns that chosen rows have a yes or a day in, with how the answer says so."""
+    found = {}
+    for name in columns:
+        terms = _terms_of(outcome, name)
+        said = [row[name] for row in cells if name in row]
+        if {value.lower() for value in said} <= YES | NO:
+            if not terms.isdisjoint(wanted) or name.lower() in question.lower().split():
+                found[name] = f"where {name} is yes"
+        elif terms and terms <= wanted and len(said) < len(cells) and all(map(is_date, said)):
+            found[name] = f"that have {name}"
+    return found
+
+
+def _values_named(
+    outcome: SearchOutcome, cells: Sequence[Cells], rest: str, used: tuple[str, str]
+) -> tuple[dict[str, list[str]], str]:
+    """Return the values of categories that a question names, by column, and the rest of it.
+
+    A word that names the column that says when is none, nor is a value of several columns.
+    """
+    columns: dict[str, list[str]] = {}
+    for name in category_columns(cells):
+        for value in {row[name].lower() for row in cells if name in row}:
+            columns.setdefault(value, []).append(name)
+    general = _terms(outcome, f"{_GENERAL} {_OF_COUNTED}") - _terms(outcome, _STATES)
+    others = _terms_of(outcome, *used)
+    named: dict[str, list[str]] = {}
+    for value in sorted(columns, key=len, reverse=True):
+        terms = _terms(outcome, value)
+        whole = re.compile(rf"(?<![\w-]){re.escape(value)}(?![\w-])", re.IGNORECASE)
+        if len(columns[value]) > 1 or terms <= general or not terms.isdisjoint(others):
+            continue
+        if whole.search(rest):
+            named.setdefault(columns[value][0], []).append(value)
+            rest = whole.sub(" ", rest)
+    return named, rest
+
+
+def _state_paid(cells: Sequence[Cells]) -> tuple[str, ...]:
+    """Return the column of categories of which one is paid, with how it is written there."""
+    for name in category_columns(cells):
+        if paid := [row[name] for row in cells if _ASKS_PAID.fullmatch(row.get(name, ""))]:
+            return name, paid[0].lower()
+    return ()
 
 
 def _number_columns(outcome: SearchOutcome, rows: Sequence[_Row], asked: str) -> dict[str, str]:
@@ -864,11 +1002,6 @@ def _has_longer_names(
     values = {_terms(outcome, row.cells.get(column, "")) for row in rows}
     concerned = [terms for terms in values if not asked.isdisjoint(terms)]
     return len({terms <= asked for terms in concerned}) > 1
-
-
-def _is_unpaid(row: _Row, paid: str) -> bool:
-    """Return whether a row has nothing, or no, in the column that says what is paid."""
-    return row.cells.get(paid, "").lower() in {"", *NO}
 
 
 def _names_table(outcome: SearchOutcome, question: str, rows: Sequence[_Row]) -> bool:
