@@ -858,3 +858,24 @@ def test_a_condition_that_no_column_tells_makes_no_total(
     title = "bills" if "bill" in question else "loans"
     shelf.put([memory_of("x", "\n".join(rows), title=title, row=1)])
     assert ask(shelf, question).method != "total/1"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("materials and parts costs in the first half of 2025", "[!3]*"),
+        ("Pinparts Oslo costs in Q1 2025", "773.40 in total: * 2 rows of expenses with *"),
+        ("what were the expenses for parts in March 2025?", "261 in total: *"),
+        ("expenses from January to March 2025", "1,413.40 in total: *"),
+        ("which expenses were in March 2025", "[!2]*"),
+    ],
+)
+def test_costs_of_a_time_are_added_up(workshop: Shelf, question: str, answer: str) -> None:
+    assert fnmatch(ask(workshop, question).text.partition(" [")[0], answer)
+
+
+def test_rows_of_another_time_are_no_sure_answer(workshop: Shelf) -> None:
+    asked = "who was the mechanic at Starlite Lanes in August 2025"
+    assert answer_of_rows(workshop, asked, JOBS[3]).found
+    assert not answer_of_rows(workshop, asked, JOBS[1]).found
+    assert not answer_of_rows(workshop, asked, "\n".join(JOBS[2:])).found

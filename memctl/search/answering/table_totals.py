@@ -62,10 +62,18 @@ _ASKS_TOTAL = lazy_regex(
     r"|\b(?:how much (?:money )?(?:have|has|had|did) "
     r".*\b(?:spen[dt]|pay|paid|cost|billed?|invoiced?|earn(?:ed)?|received?|ma[dk]e)"
     r"|what (?:have|has|did) .*\b(?:spen[dt]|paid|pay|cost)"
-    r"|^\W*\w+ (?:costs?|spending|expenses?|sales|turnover|income|usage|consumption)"
+    r"|^\W*(?!(?:who|what|which|whose)\b)\w+ (?:costs?|spending|expenses?|sales|turnover|income|usage|consumption)"
     r"|zusammen)\b",
     re.IGNORECASE,
 )
+_NAMES_COSTS = lazy_regex(
+    r"\W*(?:what (?:are|were) )?"
+    r"(?:(?!(?:what|who|whose|why|when|where|which|how|is|are|was|were|do|does|did|has|have|had)\b)"
+    r"[\w&'’.-]+ ){0,5}?(?:costs|spending|expenses|sales|turnover|income|usage|consumption"
+    r"|\w*kosten|\w*ausgaben)\b",
+    re.IGNORECASE,
+)
+"""Asks for a total where a time is named."""
 _ASKS_SPENT = lazy_regex(
     r"\b(?:spen[dt]|spending|costs?|(?:we|i) (?:have |had )?(?:pay|paid)|ausgegeben|gekostet"
     r"|dépensé|coûté|speso|gastado)\b(?! (?:us|me) (?:by|from))",
@@ -317,7 +325,9 @@ class _Total(Struct, frozen=True):
 def total_answer(outcome: SearchOutcome) -> Answer | None:
     """Return what the rows come to that a question asks for; None where no table tells."""
     asked = outcome.asked.text
-    if not (_ASKS_TOTAL.search(asked) or _ASKS_COUNT.match(asked)):
+    if not (_ASKS_TOTAL.search(asked) or _ASKS_COUNT.match(asked)) and not (
+        _NAMES_COSTS.match(asked) and (outcome.asked.periods or date_spans(asked))
+    ):
         return None
     if _ASKS_UNIT_PRICE.search(asked) and not _ASKS_PLAINLY.search(asked):
         return None
@@ -417,10 +427,12 @@ def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
     is_concerned = (
         asks_count or asks_unit_price or extreme or asks_pay or _ASKS_PLAINLY.search(question)
     )
-    if not (answer.found and answer.citations and is_concerned):
+    if not (answer.found and answer.citations) or answer.method == METHOD:
         return answer
     lines = [line for cited in answer.citations for line in cited.quote.splitlines() if line]
-    if answer.method == METHOD or not all(map(is_table_row, lines)):
+    if any(_is_of_other_time(outcome, line) for line in lines if is_table_row(line)):
+        return _as_unsure(answer)
+    if not (is_concerned and all(map(is_table_row, lines))):
         return answer
     if asks_unit_price and not all(_has_price_of_many(row_cells(line)) for line in lines):
         return answer
@@ -433,6 +445,18 @@ def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
         return answer  # the table says itself what it comes to
     if counts and len(lines) == 1 and _says_how_many(outcome, row_cells(lines[0]), counts):
         return answer
+    return _as_unsure(answer)
+
+
+def _is_of_other_time(outcome: SearchOutcome, line: str) -> bool:
+    """Return whether a row has dates, and none of the one period that a question names."""
+    if len(outcome.asked.periods) != 1 or lacks_year(outcome.asked.periods[0].text):
+        return False
+    days = [span.iso for value in row_cells(line).values() for span in date_spans(value)]
+    return bool(days) and not any(outcome.asked.periods[0].covers(iso) is not False for iso in days)
+
+
+def _as_unsure(answer: Answer) -> Answer:
     return replace(
         answer,
         text=f"{UNSURE} {answer.text}",
