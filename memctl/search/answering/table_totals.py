@@ -62,7 +62,8 @@ _ASKS_TOTAL = lazy_regex(
     r"|\b(?:how much (?:money )?(?:have|has|had|did) "
     r".*\b(?:spen[dt]|pay|paid|cost|billed?|invoiced?|earn(?:ed)?|received?|ma[dk]e)"
     r"|what (?:have|has|did) .*\b(?:spen[dt]|paid|pay|cost)"
-    r"|^\W*(?!(?:who|what|which|whose)\b)\w+ (?:costs?|spending|expenses?|sales|turnover|income|usage|consumption)"
+    r"|^\W*(?!(?:who|what|which|whose)\b)\w+"
+    r" (?:costs?|spending|expenses?|sales|turnover|income|usage|consumption)"
     r"|zusammen)\b",
     re.IGNORECASE,
 )
@@ -621,6 +622,7 @@ def _total_of(
     conditions = [*choice.conditions]
     conditions += [period.in_words] if period else []
     conditions += [f"by {times.column}"] if times and times.is_one_of_several else []
+    conditions += _gaps(times, period) if times and period else []
     return _Total(
         tuple(fitting),
         column,
@@ -775,6 +777,17 @@ def _row_times(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Times | None:
             found = _Times(names[0], len(of_column) > 1, of_column[names[0]])
             return found if all(found.of_rows) or names is named else None
     return None
+
+
+def _gaps(times: _Times, period: TimeExpression) -> list[str]:
+    """Return, in words, in which month of a period a table begins or ends; [] if it has all."""
+    if period.is_open:
+        return []
+    days = [days_of_iso(iso) for iso in times.of_rows if iso]
+    starts, ends = (f"{min(days)[0]:%Y-%m}", f"{max(last for _, last in days):%Y-%m}")
+    gaps = [f"begins in {starts}"] if starts > f"{period.first:%Y-%m}" else []
+    gaps += [f"ends in {ends}"] if ends < f"{period.last:%Y-%m}" else []
+    return [f"(the table {' and '.join(gaps)})"] if gaps else []
 
 
 def _years_meant(question: str, period: TimeExpression, times: _Times) -> list[TimeExpression]:
