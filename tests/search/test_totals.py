@@ -895,3 +895,28 @@ def test_a_total_says_which_part_of_the_time_the_table_lacks(
     workshop: Shelf, question: str, gap: str
 ) -> None:
     assert ask(workshop, question).text.partition(" [")[0].endswith(gap)
+
+
+RETURNS = (
+    "date: 2026-01-14; payee: Holt Timber; kind: wood; amount: 1240; hours: 2",
+    "date: 2026-03-05; payee: Holt Timber (refund); kind: wood; amount: -310; hours: 1",
+    "date: 2026-03-22; payee: Kern Bolts; kind: fittings; amount: 44; hours: 1",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("how much did we spend on wood in total",
+         "930 in total, of which -310 for Holt Timber (refund): the sum of amount over 2 rows *"),
+        ("how much did we pay Holt Timber", "930 in total, of which -310 for Holt *"),
+        ("how much did we spend on fittings in total", "44 in total: *"),
+    ],
+)  # fmt: skip
+def test_amounts_below_zero_are_named(
+    shelf: Shelf, memory_of: MemoryOf, question: str, answer: str
+) -> None:
+    shelf.put([memory_of("x", "\n".join(RETURNS), title="spend", row=1)])
+    given = ask(shelf, question)
+    assert given.found
+    assert fnmatch(given.text.partition(" [")[0], answer)

@@ -147,6 +147,7 @@ _STATES = "paid invoiced billed issued sent done used received bezahlt payé pag
 """Words of every question that are also what something is."""
 _LISTS = lazy_regex(r",|\b(?:and|or|und|oder|et|ou|y|o|e)\b", re.IGNORECASE)
 _PARTICIPLE = lazy_regex(r"[^\W\d_]{2,}ed", re.IGNORECASE)
+_ASIDE = lazy_regex(r"\(.*?\)")
 _ASKS_UNPAID = lazy_regex(
     r"\W*(?:which|what) (?P<things>\w+) (?:(?:are|is)(?: still)? unpaid"
     r"|(?:are|is|have|has)(?: still)? not(?: yet)?(?: been)? paid(?: yet)?)\W*",
@@ -220,6 +221,7 @@ _OF_COUNTED = (
 _DOCUMENTS_LOOKED_AT = 10
 _MOST_CITED = 5
 _MOST_LISTED = 20
+_MOST_NAMED = 3
 _CONFIDENCE, _CONFIDENCE_OF_TWO = 0.8, 0.5
 """Where one table fits, and where others that do come to something else."""
 
@@ -317,10 +319,25 @@ class _Total(Struct, frozen=True):
         of_rows = f"{self.rows[0].hit.title}{self.sheet}{self.chosen_by}"
         if not self.column:
             return f"{count}: the number of rows of {of_rows}."
-        valued = sum(self.column in row.cells for row in self.rows)
-        rows = f"{valued} row{'s' if valued > 1 else ''} of {of_rows}"
-        said = f"{written(self.amount)} in total: the sum of {self.column} over {rows}"
-        return f"{said}; {count - valued} without one." if valued < count else f"{said}."
+        valued = [row.cells for row in self.rows if self.column in row.cells]
+        rows = f"{len(valued)} row{'s' if len(valued) > 1 else ''} of {of_rows}"
+        reduced = [cells for cells in valued if number(cells[self.column]) < 0]
+        less = (
+            f", of which {_reductions(reduced, self.column)}"
+            if 0 < len(reduced) < len(valued)
+            else ""
+        )
+        said = f"{written(self.amount)} in total{less}: the sum of {self.column} over {rows}"
+        return f"{said}; {count - len(valued)} without one." if len(valued) < count else f"{said}."
+
+
+def _reductions(rows: Sequence[Cells], column: str) -> str:
+    """Return what rows with amounts below 0 come to, and for what they are if they are few."""
+    names = [next((row[name] for name in choosing_columns([row])), "") for row in rows]
+    amount = written(round(sum(number(row[column]) for row in rows), 2))
+    if len(rows) > _MOST_NAMED or not all(names):
+        return f"{amount} in {len(rows)} row{'s' if len(rows) > 1 else ''} below 0"
+    return f"{amount} for {', '.join(dict.fromkeys(names))}"
 
 
 def total_answer(outcome: SearchOutcome) -> Answer | None:
@@ -1036,7 +1053,7 @@ def _has_longer_names(
     outcome: SearchOutcome, rows: Sequence[_Row], column: str, asked: frozenset[str]
 ) -> bool:
     """Return whether a column has what is asked for and longer names: Ashdown and Ashdown North."""
-    values = {_terms(outcome, row.cells.get(column, "")) for row in rows}
+    values = {_terms(outcome, _ASIDE.sub("", row.cells.get(column, ""))) for row in rows}
     concerned = [terms for terms in values if not asked.isdisjoint(terms)]
     return len({terms <= asked for terms in concerned}) > 1
 
