@@ -920,3 +920,29 @@ def test_amounts_below_zero_are_named(
     given = ask(shelf, question)
     assert given.found
     assert fnmatch(given.text.partition(" [")[0], answer)
+
+
+SHIFTS = (
+    "week: 2026-W18; who: Petra Novak; client: Harbour Trust; hours: 31; billed: yes",
+    "week: 2026-W18; who: Petra de Wolf; client: Museum; hours: 16; billed: yes",
+    "week: 2026-W18; who: Olu Ade; client: Garden table; hours: 9; billed: no",
+    "week: 2026-W19; who: Petra Novak; client: Garden chair; hours: 22.5; billed: yes",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("how many hours did Petra work in week 18",
+         "31 for Petra Novak, 16 for Petra de Wolf: the sums of hours over 2 rows of shifts *"),
+        ("how many shifts did petra have",
+         "2 for Petra Novak, 1 for Petra de Wolf: the numbers of rows of shifts with petra."),
+        ("total hours of Petra Novak", "53.50 in total: *"),
+        ("total hours for the garden", "31.50 in total: *"),
+    ],
+)  # fmt: skip
+def test_people_of_one_name_are_not_added_up_together(
+    shelf: Shelf, memory_of: MemoryOf, question: str, answer: str
+) -> None:
+    shelf.put([memory_of("x", "\n".join(SHIFTS), title="shifts", row=1)])
+    assert fnmatch(ask(shelf, question).text.partition(" [")[0], answer)

@@ -147,6 +147,8 @@ _STATES = "paid invoiced billed issued sent done used received bezahlt payé pag
 """Words of every question that are also what something is."""
 _LISTS = lazy_regex(r",|\b(?:and|or|und|oder|et|ou|y|o|e)\b", re.IGNORECASE)
 _PARTICIPLE = lazy_regex(r"[^\W\d_]{2,}ed", re.IGNORECASE)
+_NAME = lazy_regex(r"(?!.*\d)[^\W_a-z]\S*(?:(?: \S+){0,3} [^\W_a-z]\S*)?")
+"""One that begins and ends with a capital letter."""
 _ASIDE = lazy_regex(r"\(.*?\)")
 _ASKS_UNPAID = lazy_regex(
     r"\W*(?:which|what) (?P<things>\w+) (?:(?:are|is)(?: still)? unpaid"
@@ -304,19 +306,28 @@ class _Total(Struct, frozen=True):
     """Whether the question has a word of the table's title."""
     is_ambiguous: bool = False
     """Whether some rows may be of something else of a longer name."""
+    names: str = ""
+    """The column whose values are not to be added up together: several people of one name."""
 
     @property
     def amount(self) -> float:
         """What they come to."""
-        if not self.column:
-            return len(self.rows)
-        return round(sum(number(row.cells.get(self.column, "")) for row in self.rows), 2)
+        return _amount(self.rows, self.column)
 
     @property
     def text(self) -> str:
         """The amount, with what was added up."""
         count = len(self.rows)
         of_rows = f"{self.rows[0].hit.title}{self.sheet}{self.chosen_by}"
+        if self.names:
+            parts: dict[str, list[_Row]] = {}
+            for row in self.rows:
+                parts.setdefault(row.cells.get(self.names, "-"), []).append(row)
+            each = [f"{written(_amount(part, self.column))} for {n}" for n, part in parts.items()]
+            summed = (
+                f"sums of {self.column} over {count} rows" if self.column else "numbers of rows"
+            )
+            return f"{', '.join(each)}: the {summed} of {of_rows}."
         if not self.column:
             return f"{count}: the number of rows of {of_rows}."
         valued = [row.cells for row in self.rows if self.column in row.cells]
@@ -329,6 +340,13 @@ class _Total(Struct, frozen=True):
         )
         said = f"{written(self.amount)} in total{less}: the sum of {self.column} over {rows}"
         return f"{said}; {count - len(valued)} without one." if len(valued) < count else f"{said}."
+
+
+def _amount(rows: Sequence[_Row], column: str) -> float:
+    """Return the sum of a column, or the number of rows where there is none."""
+    if not column:
+        return len(rows)
+    return round(sum(number(row.cells.get(column, "")) for row in rows), 2)
 
 
 def _reductions(rows: Sequence[Cells], column: str) -> str:
@@ -648,6 +666,7 @@ def _total_of(
         is_ambiguous=len(years) > 1
         or choice.is_ambiguous
         or any(_has_longer_names(outcome, fitting, name, choice.asked) for name in choosing),
+        names=next((n for n in choosing if _are_namesakes(outcome, fitting, n, choice.asked)), ""),
     )
 
 
@@ -1056,6 +1075,26 @@ def _has_longer_names(
     values = {_terms(outcome, _ASIDE.sub("", row.cells.get(column, ""))) for row in rows}
     concerned = [terms for terms in values if not asked.isdisjoint(terms)]
     return len({terms <= asked for terms in concerned}) > 1
+
+
+def _are_namesakes(
+    outcome: SearchOutcome, rows: Sequence[_Row], column: str, asked: frozenset[str]
+) -> bool:
+    """Return whether a column has several names, of which only what they share is asked for.
+
+    "Garden chair" and "Garden table" are no names.
+    """
+    values = {row.cells.get(column, "").partition(" (")[0] for row in rows}
+    first = {value.partition(" ")[0] for value in values}
+    terms = _terms(outcome, first.pop())
+    return (
+        len(values) > 1
+        and not first
+        and bool(terms)
+        and all(
+            _NAME.fullmatch(value) and asked & _terms(outcome, value) == terms for value in values
+        )
+    )
 
 
 def _names_table(outcome: SearchOutcome, question: str, rows: Sequence[_Row]) -> bool:
