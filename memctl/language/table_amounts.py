@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from itertools import pairwise
 
 from memctl.language.date_mentions import date_spans
@@ -56,6 +57,42 @@ YES, NO = (
     frozenset({"yes", "y", "true", "x", "ja", "oui", "sì", "sí"}),
     frozenset({"no", "n", "false", "nein", "non", "-"}),
 )
+IS_PAY = lazy_regex(
+    r"\b(?:wages?|salary|salaries|pay|payroll|earn(?:s|ed|ings)?|takings|commissions?|löhne|lohn"
+    r"|gehalt|gehälter|salaire|salario|stipendio)\b",
+    re.IGNORECASE,
+)
+IS_INCOME = lazy_regex(
+    r"\b(?:customers?|clients?|buyer|sales|sold(?: to)?|income|revenue|turnover|takings|earnings"
+    r"|orders? from customers|(?:invoices?|bills?) (?:sent|issued|out)|kunden?|umsatz|einnahmen"
+    r"|ventes|recettes|ventas|ingresos|vendite)\b",
+    re.IGNORECASE,
+)
+IS_COSTS = lazy_regex(
+    r"\b(?:costs?|expenses?|spen[dt]|spendings?|outgoings|suppliers?|vendors?|payees?|purchases?"
+    r"|bought|kosten|ausgaben|lieferanten?|dépenses|fournisseurs?|gastos|proveedor|spese|fornitore)\b",
+    re.IGNORECASE,
+)
+"""What a title or the name of a column says of a table: what comes in or what goes out."""
+_BESIDE_DATE = lazy_regex(r"[\sT]*(?:\d\d?:\d\d(?::\d\d(?:\.\d+)?)?\s*Z?)?[\s.,]*")
+_LIST_PRICE = lazy_regex(
+    r"(?:.*[\W_])?(?:prices?|rates?|tariff|preis|tarif|prix|prezzo|precio)(?:[\W_].*)?",
+    re.IGNORECASE,
+)
+"""The name of a column of what things are sold for, unless it says of a total."""
+_OF_TOTAL = lazy_regex(r"total|gross|net|sum|paid|spent", re.IGNORECASE)
+_OF_QUANTITY = lazy_regex(
+    r"(?:qty|quantity|pieces|pcs|count|number|units|anzahl|menge|stück|quantité|cantidad|quantità)",
+    re.IGNORECASE,
+)
+_OF_PERSON = lazy_regex(
+    r"(?:paid[\W_]by|by|who|whom|name|person|member|wer|von|an|qui|nom|nombre|nome)", re.IGNORECASE
+)
+"""The name of a column that says who paid, or who was paid, besides those of costs and income."""
+_UNIT_PRICE = lazy_regex(
+    r"price|cost|rate|fee|charge|unit|per|each|preis|prix|prezzo|precio", re.IGNORECASE
+)
+"""The name of a column of what one of something costs."""
 _NO_MARK = lazy_regex(r"[-\d.,'\s\u00a0]")
 _BAR = lazy_regex(r"(?<!\\)\|")
 _BARE_CELL = lazy_regex(r"\*\*|__|`")
@@ -193,6 +230,55 @@ def is_of_name(cell: str, value: str) -> bool:
     return said == value or (cell[:1].isupper() and said.startswith(f"{value} "))
 
 
+def is_of_payments(rows: Sequence[Cells], column: str, title: str) -> bool:
+    """Return whether what a column comes to may be asked for: not where it is a list of prices.
+
+    Money that was spent or earned is that of a table with a day, a person or a quantity; prices
+    add up only with a day, and with no quantity that they are to be multiplied by.
+    """
+    names = column_names(rows)
+    has_days = any(any(times_in_column(rows, name) or ()) for name in names)
+    if _LIST_PRICE.fullmatch(column) and not _OF_TOTAL.search(column):
+        return has_days and not any(map(_OF_QUANTITY.fullmatch, names))
+    said = re.sub(r"[_\W]+", " ", " ".join([title, *names]))
+    return (
+        has_days
+        or bool(IS_COSTS.search(said) or IS_INCOME.search(said))
+        or any(map(_OF_PERSON.fullmatch, names))
+        or any(name != column and is_quantity(rows, name) for name in names)
+    )
+
+
+def has_price_of_many(cells: Cells) -> bool:
+    """Return whether a row has an amount and a quantity, but no price of one."""
+    amount = amount_column([cells])
+    return (
+        bool(amount)
+        and not any(map(_UNIT_PRICE.search, cells))
+        and any(name != amount and is_quantity([cells], name) for name in cells)
+    )
+
+
+def times_in_column(
+    rows: Sequence[Cells],
+    name: str,
+    written_at: datetime | None = None,
+    is_day_first: bool | None = None,
+) -> tuple[str, ...] | None:
+    """Return the dates in a column, "" for a missing one; None once a cell is something else.
+
+    They are in ISO 8601: days, months or years.
+    """
+    times = []
+    for row in rows:
+        cell = row.get(name, "")
+        time = _time_of_cell(cell, written_at, is_day_first) if cell else ""
+        if cell and not time:
+            return None
+        times.append(time)
+    return tuple(times)
+
+
 def paid_column(rows: Sequence[Cells]) -> str:
     """Return the column of dates, or of yes and no, that says what is paid; "" if there is none."""
     for name in column_names(rows):
@@ -254,3 +340,12 @@ def _is_amount(rows: Sequence[Cells], name: str) -> bool:
     if not _AMOUNT.search(name) or _NO_AMOUNT.search(name) or is_identifier(rows, name):
         return False
     return sum(map(is_number, said)) >= 0.8 * len(said)
+
+
+def _time_of_cell(cell: str, written_at: datetime | None, is_day_first: bool | None) -> str:
+    """Return the date that a cell is, in ISO 8601; "" if it is something else."""
+    spans = date_spans(cell, written_at, is_day_first=is_day_first)
+    if len(spans) != 1:
+        return ""
+    beside = cell[: spans[0].start] + cell[spans[0].end :]
+    return spans[0].iso if _BESIDE_DATE.fullmatch(beside) else ""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
 from itertools import islice, pairwise
 
 from msgspec import Struct
@@ -18,6 +17,9 @@ from msgspec.structs import replace
 
 from memctl.language.date_mentions import date_spans, is_day_before_month
 from memctl.language.table_amounts import (
+    IS_COSTS,
+    IS_INCOME,
+    IS_PAY,
     NO,
     YES,
     Cells,
@@ -27,28 +29,31 @@ from memctl.language.table_amounts import (
     choosing_columns,
     column_names,
     currencies,
+    has_price_of_many,
     is_date,
     is_identifier,
     is_missing,
     is_number,
     is_of_name,
-    is_quantity,
+    is_of_payments,
     is_same_number,
     is_sum,
     is_summable,
     number,
     paid_column,
     row_cells,
+    times_in_column,
     written,
 )
 from memctl.language.term_analysis import WORD_PUNCTUATION, query_terms
-from memctl.language.time_periods import days_of_iso, lacks_year, periods
+from memctl.language.time_periods import days_of_iso, lacks_year
 from memctl.patterns import lazy_regex
 from memctl.records import Answer, Hit
 from memctl.search.answering.evidence_parts import is_table_row
 from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite, joined_by_passage
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.query.question import TimeExpression
+from memctl.search.query.time_expressions import years_meant
 
 METHOD = "total/1"
 _SAYS_TOTAL = (
@@ -97,23 +102,6 @@ _ASKS_PAY_OF = lazy_regex(
     re.IGNORECASE,
 )
 """What somebody is paid, who is not the one who asks."""
-_IS_PAY = lazy_regex(
-    r"\b(?:wages?|salary|salaries|pay|payroll|earn(?:s|ed|ings)?|takings|commissions?|löhne|lohn"
-    r"|gehalt|gehälter|salaire|salario|stipendio)\b",
-    re.IGNORECASE,
-)
-_IS_INCOME = lazy_regex(
-    r"\b(?:customers?|clients?|buyer|sales|sold(?: to)?|income|revenue|turnover|takings|earnings"
-    r"|orders? from customers|(?:invoices?|bills?) (?:sent|issued|out)|kunden?|umsatz|einnahmen"
-    r"|ventes|recettes|ventas|ingresos|vendite)\b",
-    re.IGNORECASE,
-)
-_IS_COSTS = lazy_regex(
-    r"\b(?:costs?|expenses?|spen[dt]|spendings?|outgoings|suppliers?|vendors?|payees?|purchases?"
-    r"|bought|kosten|ausgaben|lieferanten?|dépenses|fournisseurs?|gastos|proveedor|spese|fornitore)\b",
-    re.IGNORECASE,
-)
-"""What a title or the name of a column says of a table: what comes in or what goes out."""
 _ASKS_COUNT = lazy_regex(
     r"\W*(?:how (?:many|often)"
     r"|(?:what(?:['’]s| is| was) )?(?:the )?(?:total )?number of"
@@ -155,7 +143,6 @@ _ASKS_UNPAID = lazy_regex(
     r"|(?:are|is|have|has)(?: still)? not(?: yet)?(?: been)? paid(?: yet)?)\W*",
     re.IGNORECASE,
 )
-_BESIDE_DATE = lazy_regex(r"[\sT]*(?:\d\d?:\d\d(?::\d\d(?:\.\d+)?)?\s*Z?)?[\s.,]*")
 _SUMS = "total totals altogether all sum sums add added up how much many amount insgesamt summe"
 """Words that ask for a sum and name no column."""
 _OF_TIMES = lazy_regex(
@@ -171,24 +158,6 @@ _ASKS_UNIT_PRICE = lazy_regex(
     r"|\bhow much (?:is|was|are|were) (?:an?|one|each)\b",
     re.IGNORECASE,
 )
-_LIST_PRICE = lazy_regex(
-    r"(?:.*[\W_])?(?:prices?|rates?|tariff|preis|tarif|prix|prezzo|precio)(?:[\W_].*)?",
-    re.IGNORECASE,
-)
-"""The name of a column of what things are sold for, unless it says of a total."""
-_OF_TOTAL = lazy_regex(r"total|gross|net|sum|paid|spent", re.IGNORECASE)
-_OF_QUANTITY = lazy_regex(
-    r"(?:qty|quantity|pieces|pcs|count|number|units|anzahl|menge|stück|quantité|cantidad|quantità)",
-    re.IGNORECASE,
-)
-_OF_PERSON = lazy_regex(
-    r"(?:paid[\W_]by|by|who|whom|name|person|member|wer|von|an|qui|nom|nombre|nome)", re.IGNORECASE
-)
-"""The name of a column that says who paid, or who was paid, besides those of costs and income."""
-_UNIT_PRICE = lazy_regex(
-    r"price|cost|rate|fee|charge|unit|per|each|preis|prix|prezzo|precio", re.IGNORECASE
-)
-"""The name of a column of what one of something costs."""
 _LARGEST = "largest|biggest|highest|greatest|most expensive|costliest|priciest"
 _SMALLEST = "smallest|lowest|cheapest|least expensive"
 _FIRST, _LAST = "first|earliest", "last|latest|most recent"
@@ -470,10 +439,10 @@ def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
         return _as_unsure(answer)
     if not (is_concerned and all(map(is_table_row, lines))):
         return answer
-    if asks_unit_price and not all(_has_price_of_many(row_cells(line)) for line in lines):
+    if asks_unit_price and not all(has_price_of_many(row_cells(line)) for line in lines):
         return answer
     names = [cited.title for cited in answer.citations] + column_names([*map(row_cells, lines)])
-    if asks_pay and _IS_PAY.search(re.sub(r"[_\W]+", " ", " ".join(names))):
+    if asks_pay and IS_PAY.search(re.sub(r"[_\W]+", " ", " ".join(names))):
         return answer
     if extreme and all(extreme["extreme"].lower() in line.lower() for line in lines):
         return answer
@@ -499,16 +468,6 @@ def _as_unsure(answer: Answer) -> Answer:
         found=False,
         unsure=True,
         confidence=min(answer.confidence, _CONFIDENCE_OF_TWO),
-    )
-
-
-def _has_price_of_many(cells: Cells) -> bool:
-    """Return whether a row has an amount and a quantity, but no price of one."""
-    amount = amount_column([cells])
-    return (
-        bool(amount)
-        and not any(map(_UNIT_PRICE.search, cells))
-        and any(name != amount and is_quantity([cells], name) for name in cells)
     )
 
 
@@ -561,38 +520,14 @@ def _answers_direction(question: str, rows: Sequence[_Row]) -> bool:
     """Return whether a table may be of the money asked for: what is spent, or what comes in."""
     names = [*_titles(rows), *column_names(_cells(rows))]
     said = re.sub(r"[_\W]+", " ", " ".join(names))
-    is_income, is_costs = bool(_IS_INCOME.search(said)), bool(_IS_COSTS.search(said))
-    if _ASKS_PAY_OF.search(question) and not _IS_PAY.search(said):
+    is_income, is_costs = bool(IS_INCOME.search(said)), bool(IS_COSTS.search(said))
+    if _ASKS_PAY_OF.search(question) and not IS_PAY.search(said):
         return is_costs and not is_income  # what a customer pays is not the mechanic's wage
     if is_income == is_costs:
         return True
     is_of_other = _ASKS_SPENT if is_income else _ASKS_EARNED
     is_of_own = _ASKS_EARNED if is_income else _ASKS_SPENT
     return not is_of_other.search(question) or bool(is_of_own.search(question))
-
-
-def _is_of_payments(outcome: SearchOutcome, rows: Sequence[_Row], column: str) -> bool:
-    """Return whether what a column comes to may be asked for: not where it is a list of prices.
-
-    Money that was spent or earned is that of a table with a day, a person or a quantity; prices
-    add up only with a day, and with no quantity that they are to be multiplied by.
-    """
-    question = outcome.asked.text
-    asks_money = any(each.search(question) for each in (_ASKS_SPENT, _ASKS_EARNED, _ASKS_PAID))
-    if not asks_money and _terms_of(outcome, column) <= _terms(outcome, question):
-        return True
-    cells = _cells(rows)
-    names = column_names(cells)
-    has_days = any(any(_times_in_column(name, rows, None) or ()) for name in names)
-    if _LIST_PRICE.fullmatch(column) and not _OF_TOTAL.search(column):
-        return has_days and not any(map(_OF_QUANTITY.fullmatch, names))
-    said = re.sub(r"[_\W]+", " ", " ".join([*_titles(rows), *names]))
-    return (
-        has_days
-        or bool(_IS_COSTS.search(said) or _IS_INCOME.search(said))
-        or any(map(_OF_PERSON.fullmatch, names))
-        or any(name != column and is_quantity(cells, name) for name in names)
-    )
 
 
 def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
@@ -606,7 +541,11 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
         if counts
         else _added_column(outcome, rows, asked[1])
     )
-    if column is None or (column and not counts and not _is_of_payments(outcome, rows, column)):
+    if column is None:
+        return None
+    asks_money = any(each.search(question) for each in (_ASKS_SPENT, _ASKS_EARNED, _ASKS_PAID))
+    is_named = not asks_money and _terms_of(outcome, column) <= _terms(outcome, question)
+    if not (counts or is_named or is_of_payments(_cells(rows), column, " ".join(_titles(rows)))):
         return None
     return _total_of(outcome, rows, asked, column)
 
@@ -630,7 +569,7 @@ def _total_of(
     times = _row_times(outcome, rows) if period else None
     if period is not None and times is None:
         return None  # it isn't known which rows are of that time
-    years = _years_meant(question, period, times) if period and times else []
+    years = years_meant(question, period, times.of_rows) if period and times else []
     period = years[-1] if years else period
     in_time = [period.covers(iso) for iso in times.of_rows] if times and period else None
     if in_time and None in in_time:
@@ -799,13 +738,14 @@ def _row_times(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Times | None:
     nothing but the date.
     """
     is_day_first = is_day_before_month("\n".join(row.text for row in rows))
+    cells = _cells(rows)
     of_column: dict[str, tuple[str, ...]] = {}
-    for name in column_names(_cells(rows)):
-        if times := _times_in_column(name, rows, is_day_first):
+    for name in column_names(cells):
+        if times := times_in_column(cells, name, rows[0].hit.created_at, is_day_first):
             of_column[name] = times
     asked = _terms(outcome, outcome.asked.text)
     named = [name for name in of_column if not asked.isdisjoint(_terms_of(outcome, name))]
-    if _ASKS_PAID.search(outcome.asked.text) and (paid := paid_column(_cells(rows))):
+    if _ASKS_PAID.search(outcome.asked.text) and (paid := paid_column(cells)):
         named = [name for name in of_column if name == paid]
     plain = [name for name in of_column if _DATE.fullmatch(name)]
     for names in (named, [*of_column], plain):
@@ -824,47 +764,6 @@ def _gaps(times: _Times, period: TimeExpression) -> list[str]:
     gaps = [f"begins in {starts}"] if starts > f"{period.first:%Y-%m}" else []
     gaps += [f"ends in {ends}"] if ends < f"{period.last:%Y-%m}" else []
     return [f"(the table {' and '.join(gaps)})"] if gaps else []
-
-
-def _years_meant(question: str, period: TimeExpression, times: _Times) -> list[TimeExpression]:
-    """Return a period that lacks its year in each of the years in which it has rows, in order.
-
-    It is returned as it is if it has a year, or rows in none.
-    """
-    if period.is_open or not lacks_year(period.text):
-        return [period]
-    years = sorted({days_of_iso(iso)[0].year for iso in times.of_rows if iso})
-    found = [
-        TimeExpression(period.text, each.first, each.last)
-        for year in years
-        for each in periods(question, date(year, 12, 31))
-        if question[each.start : each.end] == period.text and each.first <= period.first
-    ]
-    with_rows = [each for each in found if any(each.covers(iso) for iso in times.of_rows)]
-    return with_rows or [period]
-
-
-def _times_in_column(
-    name: str, rows: Sequence[_Row], is_day_first: bool | None
-) -> tuple[str, ...] | None:
-    """Return the dates in a column, "" for a missing one; None once a cell is something else."""
-    times = []
-    for row in rows:
-        cell = row.cells.get(name, "")
-        time = _time_of_cell(cell, row, is_day_first) if cell else ""
-        if cell and not time:
-            return None
-        times.append(time)
-    return tuple(times)
-
-
-def _time_of_cell(cell: str, row: _Row, is_day_first: bool | None) -> str:
-    """Return the date that a cell is, in ISO 8601; "" if it is something else."""
-    spans = date_spans(cell, row.hit.created_at, is_day_first=is_day_first)
-    if len(spans) != 1:
-        return ""
-    beside = cell[: spans[0].start] + cell[spans[0].end :]
-    return spans[0].iso if _BESIDE_DATE.fullmatch(beside) else ""
 
 
 # --- the rows that are asked for -----------------------------------------------------------------
