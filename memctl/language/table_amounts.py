@@ -53,6 +53,8 @@ _IS_PAID = lazy_regex(
     re.IGNORECASE,
 )
 """The name of a column that says when, or whether, something was paid."""
+SAYS_PAID = lazy_regex(r"\b(?:pays?|paid|bezahlt|payé|pagato|pagado)\b", re.IGNORECASE)
+_MOST_NAMED = 3
 YES, NO = (
     frozenset({"yes", "y", "true", "x", "ja", "oui", "sì", "sí"}),
     frozenset({"no", "n", "false", "nein", "non", "-"}),
@@ -257,6 +259,23 @@ def has_price_of_many(cells: Cells) -> bool:
         and not any(map(_UNIT_PRICE.search, cells))
         and any(name != amount and is_quantity([cells], name) for name in cells)
     )
+
+
+def state_paid(cells: Sequence[Cells]) -> tuple[str, ...]:
+    """Return the column of categories of which one is paid, with how it is written there."""
+    for name in category_columns(cells):
+        if paid := [row[name] for row in cells if SAYS_PAID.fullmatch(row.get(name, ""))]:
+            return name, paid[0].lower()
+    return ()
+
+
+def reductions(rows: Sequence[Cells], column: str) -> str:
+    """Return what rows with amounts below 0 come to, and for what they are if they are few."""
+    names = [next((row[name] for name in choosing_columns([row])), "") for row in rows]
+    amount = written(round(sum(number(row[column]) for row in rows), 2))
+    if len(rows) > _MOST_NAMED or not all(names):
+        return f"{amount} in {len(rows)} row{'s' if len(rows) > 1 else ''} below 0"
+    return f"{amount} for {', '.join(dict.fromkeys(names))}"
 
 
 def times_in_column(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, pairwise
+from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,6 +21,7 @@ from memctl.language.table_amounts import (
     IS_INCOME,
     IS_PAY,
     NO,
+    SAYS_PAID,
     YES,
     Cells,
     amount_column,
@@ -41,17 +42,19 @@ from memctl.language.table_amounts import (
     is_summable,
     number,
     paid_column,
+    reductions,
     row_cells,
+    state_paid,
     times_in_column,
     written,
 )
 from memctl.language.term_analysis import WORD_PUNCTUATION, query_terms
 from memctl.language.time_periods import days_of_iso, lacks_year
 from memctl.patterns import lazy_regex
-from memctl.records import Answer, Hit
+from memctl.records import Answer
 from memctl.search.answering.evidence_parts import is_table_row
 from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite, joined_by_passage
-from memctl.search.answering.search_outcome import SearchOutcome
+from memctl.search.answering.search_outcome import SearchOutcome, TableRow, table_rows
 from memctl.search.query.question import TimeExpression
 from memctl.search.query.time_expressions import years_meant
 
@@ -129,7 +132,6 @@ _BOUND = lazy_regex(
 """Before a time, of which rows before it count too."""
 _DATE = lazy_regex(r"(?:date|day|when|datum|tag|fecha|data|jour)", re.IGNORECASE)
 """The name of a column of dates that does not say of what."""
-_ASKS_PAID = lazy_regex(r"\b(?:pays?|paid|bezahlt|payé|pagato|pagado)\b", re.IGNORECASE)
 _PAID_ONES = lazy_regex(r"\b(?:of|the|all|total|many|any|our) paid\b", re.IGNORECASE)
 _STATES = "paid invoiced billed issued sent done used received bezahlt payé pagato pagado"
 """Words of every question that are also what something is."""
@@ -189,34 +191,21 @@ _OF_COUNTED = (
     "gefahren gearbeitet geschickt"
 )
 """Words that a question for a number may have besides: what is done with what is counted."""
-_DOCUMENTS_LOOKED_AT = 10
 _MOST_CITED = 5
 _MOST_LISTED = 20
-_MOST_NAMED = 3
+
 _CONFIDENCE, _CONFIDENCE_OF_TWO = 0.8, 0.5
 """Where one table fits, and where others that do come to something else."""
 
 
-class _Row(Struct, frozen=True):
-    hit: Hit
-    start: int
-    end: int
-    cells: Cells
-
-    @property
-    def text(self) -> str:
-        """It as the table has it."""
-        return self.hit.text[self.start : self.end]
-
-
-_Values = Mapping[str, Sequence[tuple[float, _Row]]]
+_Values = Mapping[str, Sequence[tuple[float, TableRow]]]
 """What rows have in some columns, by the names of these."""
 
 
 class _Extreme(Struct, frozen=True):
     """The rows of a table with the largest or smallest amount, or the first or last day."""
 
-    rows: tuple[_Row, ...]
+    rows: tuple[TableRow, ...]
     text: str
     is_ambiguous: bool
     """Whether another column of amounts may be meant, or other rows."""
@@ -245,7 +234,7 @@ class _Choice(Struct, frozen=True):
         """The terms of what the rows have."""
         return self.terms | self.named
 
-    def rows_of(self, outcome: SearchOutcome, rows: Sequence[_Row]) -> Iterator[_Row]:
+    def rows_of(self, outcome: SearchOutcome, rows: Sequence[TableRow]) -> Iterator[TableRow]:
         """Yield the rows that it chooses."""
         choosing = choosing_columns(_cells(rows))
         for row in rows:
@@ -265,7 +254,7 @@ class _Choice(Struct, frozen=True):
 class _Total(Struct, frozen=True):
     """Rows of a table that are asked for."""
 
-    rows: tuple[_Row, ...]
+    rows: tuple[TableRow, ...]
     column: str
     """Which is added up; "" where the rows are counted."""
     chosen_by: str
@@ -289,7 +278,7 @@ class _Total(Struct, frozen=True):
         count = len(self.rows)
         of_rows = f"{self.rows[0].hit.title}{self.sheet}{self.chosen_by}"
         if self.names:
-            parts: dict[str, list[_Row]] = {}
+            parts: dict[str, list[TableRow]] = {}
             for row in self.rows:
                 parts.setdefault(row.cells.get(self.names, "-"), []).append(row)
             each = [f"{written(_amount(part, self.column))} for {n}" for n, part in parts.items()]
@@ -303,7 +292,7 @@ class _Total(Struct, frozen=True):
         rows = f"{len(valued)} row{'s' if len(valued) > 1 else ''} of {of_rows}"
         reduced = [cells for cells in valued if number(cells[self.column]) < 0]
         less = (
-            f", of which {_reductions(reduced, self.column)}"
+            f", of which {reductions(reduced, self.column)}"
             if 0 < len(reduced) < len(valued)
             else ""
         )
@@ -311,20 +300,11 @@ class _Total(Struct, frozen=True):
         return f"{said}; {count - len(valued)} without one." if len(valued) < count else f"{said}."
 
 
-def _amount(rows: Sequence[_Row], column: str) -> float:
+def _amount(rows: Sequence[TableRow], column: str) -> float:
     """Return the sum of a column, or the number of rows where there is none."""
     if not column:
         return len(rows)
     return round(sum(number(row.cells.get(column, "")) for row in rows), 2)
-
-
-def _reductions(rows: Sequence[Cells], column: str) -> str:
-    """Return what rows with amounts below 0 come to, and for what they are if they are few."""
-    names = [next((row[name] for name in choosing_columns([row])), "") for row in rows]
-    amount = written(round(sum(number(row[column]) for row in rows), 2))
-    if len(rows) > _MOST_NAMED or not all(names):
-        return f"{amount} in {len(rows)} row{'s' if len(rows) > 1 else ''} below 0"
-    return f"{amount} for {', '.join(dict.fromkeys(names))}"
 
 
 def total_answer(outcome: SearchOutcome) -> Answer | None:
@@ -356,7 +336,7 @@ def extreme_answer(outcome: SearchOutcome) -> Answer | None:
         return None
     rest = replace(outcome.asked, text=f"{asked['before']}{asked['after'].lstrip()}")
     plain = replace(outcome, asked=rest)
-    found = [each for rows in _tables(plain) if (each := _extreme(plain, rows, asked))]
+    found = [each for rows in plain.tables if (each := _extreme(plain, rows, asked))]
     if not found or len(found[0].rows) > _MOST_CITED:
         return None
     rows = [row.text for row in found[0].rows]
@@ -366,7 +346,7 @@ def extreme_answer(outcome: SearchOutcome) -> Answer | None:
     return _answer_of_rows(found[0].text, found[0].rows, unsure=unsure)
 
 
-def _answer_of_rows(text: str, rows: Sequence[_Row], *, unsure: bool) -> Answer:
+def _answer_of_rows(text: str, rows: Sequence[TableRow], *, unsure: bool) -> Answer:
     quoted = (HitExcerpt(row.hit, row.start, row.end) for row in rows)
     excerpts = joined_by_passage(quoted)[:_MOST_CITED]
     numbers = "".join(f" [{place}]" for place in range(1, len(excerpts) + 1))
@@ -390,10 +370,10 @@ def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
     if asked is None:
         return None
     things = _terms(outcome, asked["things"])
-    found: list[tuple[_Row, ...]] = []
-    for rows in _tables(outcome):
+    found: list[tuple[TableRow, ...]] = []
+    for rows in outcome.tables:
         cells = _cells(rows)
-        paid = paid_column(cells) or next(iter(_state_paid(cells)), "")
+        paid = paid_column(cells) or next(iter(state_paid(cells)), "")
         if not paid or not things <= _terms_of(outcome, *_titles(rows), *rows[0].cells):
             continue
         said = [row.cells.get(paid, "").lower() for row in rows]
@@ -484,39 +464,21 @@ def _says_how_many(outcome: SearchOutcome, cells: Cells, counts: re.Match[str]) 
 
 def _totals(outcome: SearchOutcome) -> Iterator[_Total]:
     """Yield the totals that fit, those of the best hits first."""
-    for own in _tables(outcome):
+    for own in outcome.tables:
         if not _answers_direction(outcome.asked.text, own):
             continue
         if total := _total(outcome, own):
             yield replace(total, sheet=_sheet(outcome, own))
 
 
-def _sheet(outcome: SearchOutcome, own: Sequence[_Row]) -> str:
+def _sheet(outcome: SearchOutcome, own: Sequence[TableRow]) -> str:
     """Return the heading of a table's rows in brackets if its document has others, else ""."""
     hit = own[0].hit
-    is_one_of_several = hit.heading and len(own) < len(_rows(outcome.load_document(hit)))
+    is_one_of_several = hit.heading and len(own) < len(table_rows(outcome.load_document(hit)))
     return f" ({hit.heading})" if is_one_of_several else ""
 
 
-def _tables(outcome: SearchOutcome) -> Iterator[list[_Row]]:
-    """Yield the rows of each table, those of the best hits first."""
-    seen: set[tuple[str, str, str]] = set()
-    documents = dict.fromkeys(hit.document for hit in outcome.hits)
-    looked_at = frozenset(islice(documents, _DOCUMENTS_LOOKED_AT))
-    for hit in outcome.hits:
-        if hit.document not in looked_at:
-            continue
-        table = (*hit.document, hit.heading)
-        first = hit.text.removeprefix(hit.heading).lstrip().partition("\n")[0]
-        if table in seen or not is_table_row(first):
-            continue
-        seen.add(table)
-        rows = _rows(outcome.load_document(hit))
-        if own := [row for row in rows if row.hit.heading == hit.heading]:
-            yield own
-
-
-def _answers_direction(question: str, rows: Sequence[_Row]) -> bool:
+def _answers_direction(question: str, rows: Sequence[TableRow]) -> bool:
     """Return whether a table may be of the money asked for: what is spent, or what comes in."""
     names = [*_titles(rows), *column_names(_cells(rows))]
     said = re.sub(r"[_\W]+", " ", " ".join(names))
@@ -530,7 +492,7 @@ def _answers_direction(question: str, rows: Sequence[_Row]) -> bool:
     return not is_of_other.search(question) or bool(is_of_own.search(question))
 
 
-def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
+def _total(outcome: SearchOutcome, rows: Sequence[TableRow]) -> _Total | None:
     question = outcome.asked.text
     counts = _ASKS_COUNT.match(question)
     asked = _asked_period(outcome, rows)
@@ -543,7 +505,7 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
     )
     if column is None:
         return None
-    asks_money = any(each.search(question) for each in (_ASKS_SPENT, _ASKS_EARNED, _ASKS_PAID))
+    asks_money = any(each.search(question) for each in (_ASKS_SPENT, _ASKS_EARNED, SAYS_PAID))
     is_named = not asks_money and _terms_of(outcome, column) <= _terms(outcome, question)
     if not (counts or is_named or is_of_payments(_cells(rows), column, " ".join(_titles(rows)))):
         return None
@@ -552,7 +514,7 @@ def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
 
 def _total_of(
     outcome: SearchOutcome,
-    rows: Sequence[_Row],
+    rows: Sequence[TableRow],
     asked: tuple[TimeExpression | None, str],
     column: str,
 ) -> _Total | None:
@@ -610,7 +572,7 @@ def _total_of(
 
 
 def _extreme(
-    outcome: SearchOutcome, rows: Sequence[_Row], superlative: re.Match[str]
+    outcome: SearchOutcome, rows: Sequence[TableRow], superlative: re.Match[str]
 ) -> _Extreme | None:
     """Return the rows of a table that a superlative means; ``outcome`` is of the rest.
 
@@ -646,7 +608,7 @@ def _extreme(
     )
 
 
-def _days(outcome: SearchOutcome, rows: Sequence[_Row], chosen: _Total) -> _Values:
+def _days(outcome: SearchOutcome, rows: Sequence[TableRow], chosen: _Total) -> _Values:
     """Return the first day of each row that is chosen, by the column that says when it was."""
     times = _row_times(outcome, rows)
     if times is None:
@@ -672,7 +634,7 @@ def _amounts(outcome: SearchOutcome, chosen: _Total, asked: str) -> _Values:
     }
 
 
-def _is_of(outcome: SearchOutcome, rows: Sequence[_Row], thing: str, rest: str) -> bool:
+def _is_of(outcome: SearchOutcome, rows: Sequence[TableRow], thing: str, rest: str) -> bool:
     """Return whether a table is of things by its title, or is named and has such a column."""
     thing = thing.strip(WORD_PUNCTUATION).lower()
     terms = _terms(outcome, thing)
@@ -686,8 +648,8 @@ def _is_of(outcome: SearchOutcome, rows: Sequence[_Row], thing: str, rest: str) 
 
 
 def _with_extreme(
-    values: Sequence[tuple[float, _Row]], *, is_last: bool, place: int
-) -> tuple[_Row, ...]:
+    values: Sequence[tuple[float, TableRow]], *, is_last: bool, place: int
+) -> tuple[TableRow, ...]:
     """Return the rows with the largest value, or the smallest, or the row of a further place.
 
     No row has a further place if several share it or one before it.
@@ -703,7 +665,7 @@ def _with_extreme(
 
 
 def _asked_period(
-    outcome: SearchOutcome, rows: Sequence[_Row]
+    outcome: SearchOutcome, rows: Sequence[TableRow]
 ) -> tuple[TimeExpression | None, str] | None:
     """Return the time that a question names, None for none, and the question without it.
 
@@ -731,7 +693,7 @@ class _Times(Struct, frozen=True):
     """In ISO 8601, a day, a month or a year; "" where the row has none."""
 
 
-def _row_times(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Times | None:
+def _row_times(outcome: SearchOutcome, rows: Sequence[TableRow]) -> _Times | None:
     """Return when each row was; None if it isn't known by which column, or not of each row.
 
     Of several columns of dates it is the one that the question names, or the one that is called
@@ -745,7 +707,7 @@ def _row_times(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Times | None:
             of_column[name] = times
     asked = _terms(outcome, outcome.asked.text)
     named = [name for name in of_column if not asked.isdisjoint(_terms_of(outcome, name))]
-    if _ASKS_PAID.search(outcome.asked.text) and (paid := paid_column(cells)):
+    if SAYS_PAID.search(outcome.asked.text) and (paid := paid_column(cells)):
         named = [name for name in of_column if name == paid]
     plain = [name for name in of_column if _DATE.fullmatch(name)]
     for names in (named, [*of_column], plain):
@@ -769,7 +731,7 @@ def _gaps(times: _Times, period: TimeExpression) -> list[str]:
 # --- the rows that are asked for -----------------------------------------------------------------
 
 
-def _counted_column(outcome: SearchOutcome, rows: Sequence[_Row], counted: str) -> str | None:
+def _counted_column(outcome: SearchOutcome, rows: Sequence[TableRow], counted: str) -> str | None:
     """Return the column that says how many, "" if rows are to be counted; None if neither does.
 
     A column that is called what is counted, but in the singular, says which ("tank: 9").  The rows
@@ -792,7 +754,7 @@ def _counted_column(outcome: SearchOutcome, rows: Sequence[_Row], counted: str) 
     return "" if is_of_things else None
 
 
-def _added_column(outcome: SearchOutcome, rows: Sequence[_Row], asked: str) -> str | None:
+def _added_column(outcome: SearchOutcome, rows: Sequence[TableRow], asked: str) -> str | None:
     """Return the column of numbers that a question names, else that of amounts.
 
     None if it names two, or what cannot be added up.
@@ -818,7 +780,7 @@ def _added_column(outcome: SearchOutcome, rows: Sequence[_Row], asked: str) -> s
 
 
 def _choice(
-    outcome: SearchOutcome, rows: Sequence[_Row], rest: str, used: tuple[str, str]
+    outcome: SearchOutcome, rows: Sequence[TableRow], rest: str, used: tuple[str, str]
 ) -> _Choice | None:
     """Return what a question says of rows besides their time; None if that tells no rows apart.
 
@@ -856,13 +818,13 @@ def _choice(
                 and by_row.isdisjoint(said)
             ):
                 return None
-    if _ASKS_PAID.search(outcome.asked.text):
+    if SAYS_PAID.search(outcome.asked.text):
         paid = paid_column(cells)
         if paid and used[1] not in ("", paid):
             return None  # it isn't known when it was paid
         if paid:
             filled[paid] = f"that have {paid}"
-        elif state := _state_paid(cells):
+        elif state := state_paid(cells):
             values.setdefault(state[0], [state[1]])
         elif _PAID_ONES.search(rest):
             return None
@@ -936,15 +898,7 @@ def _values_named(
     return named, rest
 
 
-def _state_paid(cells: Sequence[Cells]) -> tuple[str, ...]:
-    """Return the column of categories of which one is paid, with how it is written there."""
-    for name in category_columns(cells):
-        if paid := [row[name] for row in cells if _ASKS_PAID.fullmatch(row.get(name, ""))]:
-            return name, paid[0].lower()
-    return ()
-
-
-def _number_columns(outcome: SearchOutcome, rows: Sequence[_Row], asked: str) -> dict[str, str]:
+def _number_columns(outcome: SearchOutcome, rows: Sequence[TableRow], asked: str) -> dict[str, str]:
     """Return the columns that a question names before a number ("tank 9"), by that number."""
     columns = {
         terms: name for name in column_names(_cells(rows)) if (terms := _terms_of(outcome, name))
@@ -968,7 +922,7 @@ def _has_more(outcome: SearchOutcome, value: str, asked: frozenset[str]) -> bool
 
 
 def _has_longer_names(
-    outcome: SearchOutcome, rows: Sequence[_Row], column: str, asked: frozenset[str]
+    outcome: SearchOutcome, rows: Sequence[TableRow], column: str, asked: frozenset[str]
 ) -> bool:
     """Return whether a column has what is asked for and longer names: Ashdown and Ashdown North."""
     values = {_terms(outcome, _ASIDE.sub("", row.cells.get(column, ""))) for row in rows}
@@ -977,7 +931,7 @@ def _has_longer_names(
 
 
 def _are_namesakes(
-    outcome: SearchOutcome, rows: Sequence[_Row], column: str, asked: frozenset[str]
+    outcome: SearchOutcome, rows: Sequence[TableRow], column: str, asked: frozenset[str]
 ) -> bool:
     """Return whether a column has several names, of which only what they share is asked for.
 
@@ -996,7 +950,7 @@ def _are_namesakes(
     )
 
 
-def _names_table(outcome: SearchOutcome, question: str, rows: Sequence[_Row]) -> bool:
+def _names_table(outcome: SearchOutcome, question: str, rows: Sequence[TableRow]) -> bool:
     """Return whether a question has a word of a table's title; "cost" names no table of costs."""
     title = " ".join(_titles(rows)).lower()
     general = _terms(outcome, _GENERAL)
@@ -1008,11 +962,11 @@ def _names_table(outcome: SearchOutcome, question: str, rows: Sequence[_Row]) ->
     )
 
 
-def _cells(rows: Sequence[_Row]) -> list[Cells]:
+def _cells(rows: Sequence[TableRow]) -> list[Cells]:
     return [row.cells for row in rows]
 
 
-def _titles(rows: Sequence[_Row]) -> tuple[str, str]:
+def _titles(rows: Sequence[TableRow]) -> tuple[str, str]:
     head = rows[0].hit
     return head.title, head.heading
 
@@ -1024,14 +978,3 @@ def _terms_of(outcome: SearchOutcome, *names: str) -> frozenset[str]:
 
 def _terms(outcome: SearchOutcome, text: str) -> frozenset[str]:
     return frozenset(query_terms(text, outcome.languages))
-
-
-def _rows(passages: Sequence[Hit]) -> list[_Row]:
-    """Return the rows of a document, each once, without those that add up others."""
-    found: dict[int, _Row] = {}
-    for hit in passages:
-        for match in re.finditer(r"[^\n]+", hit.text):
-            cells = row_cells(match.group()) if is_table_row(match.group()) else {}
-            if cells and not is_sum(cells):
-                found.setdefault((hit.start or 0) + match.start(), _Row(hit, *match.span(), cells))
-    return [found[place] for place in sorted(found)]
