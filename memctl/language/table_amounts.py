@@ -8,6 +8,7 @@ from datetime import datetime
 from itertools import pairwise
 
 from memctl.language.date_mentions import date_spans
+from memctl.language.term_analysis import query_terms
 from memctl.patterns import lazy_regex
 
 Cells = dict[str, str]
@@ -83,8 +84,9 @@ _LIST_PRICE = lazy_regex(
 )
 """The name of a column of what things are sold for, unless it says of a total."""
 _OF_TOTAL = lazy_regex(r"total|gross|net|sum|paid|spent", re.IGNORECASE)
-_OF_QUANTITY = lazy_regex(
-    r"(?:qty|quantity|pieces|pcs|count|number|units|anzahl|menge|stück|quantité|cantidad|quantità)",
+OF_QUANTITY = lazy_regex(
+    r"(?:qty|quantity|pieces|pcs|count|number|units|(?:in[ _])?stock|anzahl|bestand|menge|stück"
+    r"|quantité|cantidad|quantità)",
     re.IGNORECASE,
 )
 _OF_PERSON = lazy_regex(
@@ -95,6 +97,9 @@ _UNIT_PRICE = lazy_regex(
     r"price|cost|rate|fee|charge|unit|per|each|preis|prix|prezzo|precio", re.IGNORECASE
 )
 """The name of a column of what one of something costs."""
+_NAME = lazy_regex(r"(?!.*\d)[^\W_a-z]\S*(?:(?: \S+){0,3} [^\W_a-z]\S*)?")
+"""One that begins and ends with a capital letter."""
+_ASIDE = lazy_regex(r" ?\(.*?\)")
 _NO_MARK = lazy_regex(r"[-\d.,'\s\u00a0]")
 _BAR = lazy_regex(r"(?<!\\)\|")
 _BARE_CELL = lazy_regex(r"\*\*|__|`")
@@ -241,7 +246,7 @@ def is_of_payments(rows: Sequence[Cells], column: str, title: str) -> bool:
     names = column_names(rows)
     has_days = any(any(times_in_column(rows, name) or ()) for name in names)
     if _LIST_PRICE.fullmatch(column) and not _OF_TOTAL.search(column):
-        return has_days and not any(map(_OF_QUANTITY.fullmatch, names))
+        return has_days and not any(map(OF_QUANTITY.fullmatch, names))
     said = re.sub(r"[_\W]+", " ", " ".join([title, *names]))
     return (
         has_days
@@ -276,6 +281,58 @@ def reductions(rows: Sequence[Cells], column: str) -> str:
     if len(rows) > _MOST_NAMED or not all(names):
         return f"{amount} in {len(rows)} row{'s' if len(rows) > 1 else ''} below 0"
     return f"{amount} for {', '.join(dict.fromkeys(names))}"
+
+
+def columns_before_numbers(
+    rows: Sequence[Cells], question: str, languages: Sequence[str]
+) -> dict[str, str]:
+    """Return the columns that a question names before a number ("tank 9"), by that number."""
+    columns = {
+        terms: name
+        for name in column_names(rows)
+        if (terms := frozenset(query_terms(re.sub(r"[_\W]+", " ", name), languages)))
+    }
+    return {
+        value: columns[terms]
+        for name, value in pairwise(re.findall(r"\w+", question))
+        if value.isdecimal() and (terms := frozenset(query_terms(name, languages))) in columns
+    }
+
+
+def has_more(value: str, asked: frozenset[str], languages: Sequence[str]) -> bool:
+    """Return whether a value is of more than the terms asked for: a "compressor chiller 1".
+
+    A name of which a part is asked for is not: "Kestrel Build" is Kestrel.
+    """
+    terms = frozenset(query_terms(value, languages))
+    words = re.findall(r"[^\W\d_]{4,}", value)
+    return not asked.isdisjoint(terms) and not terms <= asked and any(map(str.islower, words))
+
+
+def has_longer_names(
+    values: Iterable[str], asked: frozenset[str], languages: Sequence[str]
+) -> bool:
+    """Return whether values are what is asked for and longer names: Ashdown and Ashdown North."""
+    terms = {frozenset(query_terms(_ASIDE.sub("", value), languages)) for value in values}
+    return len({each <= asked for each in terms if not asked.isdisjoint(each)}) > 1
+
+
+def are_namesakes(values: Iterable[str], asked: frozenset[str], languages: Sequence[str]) -> bool:
+    """Return whether values are several names, of which only what they share is asked for.
+
+    "Garden chair" and "Garden table" are no names.
+    """
+    names = {_ASIDE.sub("", value) for value in values}
+    first = {name.partition(" ")[0] for name in names}
+    shared = frozenset(query_terms(first.pop(), languages)) if len(first) == 1 else frozenset()
+    return (
+        len(names) > 1
+        and bool(shared)
+        and all(
+            _NAME.fullmatch(name) and asked.intersection(query_terms(name, languages)) == shared
+            for name in names
+        )
+    )
 
 
 def times_in_column(
@@ -321,9 +378,9 @@ def is_date(value: str) -> bool:
     return len(spans) == 1 and spans[0].end - spans[0].start == len(value)
 
 
-def is_missing(cell: str) -> bool:
-    """Return whether a cell is empty or says no."""
-    return cell.lower() in {"", *NO}
+def is_missing(cell: str, *others: str) -> bool:
+    """Return whether a cell is empty or says no, or one of other such words."""
+    return cell.lower() in {"", *NO, *others}
 
 
 def is_same_number(cell: str, value: str) -> bool:

@@ -946,3 +946,59 @@ def test_people_of_one_name_are_not_added_up_together(
 ) -> None:
     shelf.put([memory_of("x", "\n".join(SHIFTS), title="shifts", row=1)])
     assert fnmatch(ask(shelf, question).text.partition(" [")[0], answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("average hours of Petra Novak",
+         "26.75 on average: the mean of hours over 2 rows of shifts with Petra Novak."),
+        ("what is the average shift", "[!1]*"),
+        ("average pay of the shifts", "[!1]*"),
+        ("hours per client", "31 for Harbour Trust, 16 for Museum, 9 for Garden table, 22.50 for "
+         "Garden chair: the sums of hours over 4 rows of shifts."),
+        ("how many shifts by week", "[!0-9]*"),
+        ("how many shifts per client in week 18",
+         "1 for Harbour Trust, 1 for Museum, 1 for Garden table: the numbers of rows of shifts *"),
+        ("what happened per client", "[!0-9]*"),
+    ],
+)  # fmt: skip
+def test_means_and_parts_are_given_where_they_are_asked_for(
+    shelf: Shelf, memory_of: MemoryOf, question: str, answer: str
+) -> None:
+    shelf.put([memory_of("x", "\n".join(SHIFTS), title="shifts", row=1)])
+    assert fnmatch(ask(shelf, question).text.partition(" [")[0], answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("how much did we spend on parts per month in 2025",
+         "512.40 for 2025-01, 261 for 2025-03: the sums of Amount EUR over 2 rows of expenses *"),
+        ("average expense in 2025", "471.13 on average: the mean of Amount EUR over 3 rows *"),
+        ("average amount of the jobs", "343.55 on average: *"),
+        ("total amount of jobs by customer in 2025",
+         "1,183.20 for Starlite Lanes, 191 for Moonshine Bowl: *"),
+    ],
+)  # fmt: skip
+def test_means_and_parts_are_of_the_time_asked_for(
+    workshop: Shelf, question: str, answer: str
+) -> None:
+    assert fnmatch(ask(workshop, question).text.partition(" [")[0], answer)
+
+
+def test_pieces_of_a_thing_are_added_up_in_stock(shelf: Shelf, memory_of: MemoryOf) -> None:
+    rows = (
+        "article: Lamp; place: North; pieces: 12; reorder: 20",
+        "article: Lamp; place: South; pieces: 7; reorder: 5",
+        "article: Stool; place: South; pieces: 4; reorder: 5",
+    )
+    shelf.put([memory_of("x", "\n".join(rows), title="stock", row=1)])
+    assert ask(shelf, "how many lamps do we have").text.startswith("19 in total: the sum of pieces")
+    assert ask(shelf, "how many sofas do we have").method != "total/1"
+    assert ask(shelf, "pieces per place").text.startswith("12 for North, 11 for South: ")
+
+
+def test_rows_are_no_sure_answer_where_only_their_mean_would_be(workshop: Shelf) -> None:
+    question = "what was the average of a job at Starlite Lanes"
+    assert not answer_of_rows(workshop, question, "\n".join(JOBS[:2])).found

@@ -1,16 +1,16 @@
-"""Totals, counts and extremes: what the rows of a table come to, where a question asks for that.
+"""Totals, means, counts and extremes: what a table's rows come to, where a question asks for that.
 
 A table answers if each word of the question stands in its title, its columns or its rows; words of
 rows and a date choose which rows are added up, and the name of a column which numbers.  What is
 counted must be what the table is of, by its title, or one of its columns of numbers.  A table of
-what customers pay doesn't answer what was spent.  The answer says what was added up or counted.
+what customers pay doesn't answer what was spent.  The answer says what was added up or counted, and
+gives parts where they are asked for or where two people share the name.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,15 +21,20 @@ from memctl.language.table_amounts import (
     IS_INCOME,
     IS_PAY,
     NO,
+    OF_QUANTITY,
     SAYS_PAID,
     YES,
     Cells,
     amount_column,
     amount_columns,
+    are_namesakes,
     category_columns,
     choosing_columns,
     column_names,
+    columns_before_numbers,
     currencies,
+    has_longer_names,
+    has_more,
     has_price_of_many,
     is_date,
     is_identifier,
@@ -37,6 +42,7 @@ from memctl.language.table_amounts import (
     is_number,
     is_of_name,
     is_of_payments,
+    is_quantity,
     is_same_number,
     is_sum,
     is_summable,
@@ -83,6 +89,16 @@ _NAMES_COSTS = lazy_regex(
     re.IGNORECASE,
 )
 """Asks for a total where a time is named."""
+_ASKS_MEAN = lazy_regex(
+    r"\b(?P<mean>average|mean|avg|durchschnitt\w*|im schnitt|mittelwert|moyenne?s?)\b"
+    r"(?:\s+(?P<thing>\w+))?",
+    re.IGNORECASE,
+)
+_ASKS_PARTS = lazy_regex(
+    r"\s(?:by|per|(?:for|in|of) (?:each|every)|je|pro|nach|par|por)\s(?P<by>\w+)", re.IGNORECASE
+)
+_LENGTHS = {"year": 4, "jahr": 4, "month": 7, "monat": 7, "mois": 7, "day": 10, "tag": 10}
+"""Of a time in ISO 8601."""
 _ASKS_SPENT = lazy_regex(
     r"\b(?:spen[dt]|spending|costs?|(?:we|i) (?:have |had )?(?:pay|paid)|ausgegeben|gekostet"
     r"|dépensé|coûté|speso|gastado)\b(?! (?:us|me) (?:by|from))",
@@ -137,9 +153,6 @@ _STATES = "paid invoiced billed issued sent done used received bezahlt payé pag
 """Words of every question that are also what something is."""
 _LISTS = lazy_regex(r",|\b(?:and|or|und|oder|et|ou|y|o|e)\b", re.IGNORECASE)
 _PARTICIPLE = lazy_regex(r"[^\W\d_]{2,}ed", re.IGNORECASE)
-_NAME = lazy_regex(r"(?!.*\d)[^\W_a-z]\S*(?:(?: \S+){0,3} [^\W_a-z]\S*)?")
-"""One that begins and ends with a capital letter."""
-_ASIDE = lazy_regex(r"\(.*?\)")
 _ASKS_UNPAID = lazy_regex(
     r"\W*(?:which|what) (?P<things>\w+) (?:(?:are|is)(?: still)? unpaid"
     r"|(?:are|is|have|has)(?: still)? not(?: yet)?(?: been)? paid(?: yet)?)\W*",
@@ -193,10 +206,8 @@ _OF_COUNTED = (
 """Words that a question for a number may have besides: what is done with what is counted."""
 _MOST_CITED = 5
 _MOST_LISTED = 20
-
 _CONFIDENCE, _CONFIDENCE_OF_TWO = 0.8, 0.5
 """Where one table fits, and where others that do come to something else."""
-
 
 _Values = Mapping[str, Sequence[tuple[float, TableRow]]]
 """What rows have in some columns, by the names of these."""
@@ -234,21 +245,17 @@ class _Choice(Struct, frozen=True):
         """The terms of what the rows have."""
         return self.terms | self.named
 
-    def rows_of(self, outcome: SearchOutcome, rows: Sequence[TableRow]) -> Iterator[TableRow]:
-        """Yield the rows that it chooses."""
-        choosing = choosing_columns(_cells(rows))
-        for row in rows:
-            cells = row.cells
-            if (
-                all(
-                    any(is_of_name(cells.get(name, ""), value) for value in values)
-                    for name, values in self.values.items()
-                )
-                and all(is_same_number(cells.get(name, ""), n) for n, name in self.numbers.items())
-                and not any(is_missing(cells.get(name, "")) for name in self.filled)
-                and self.terms <= _terms(outcome, " ".join(cells.get(n, "") for n in choosing))
-            ):
-                yield row
+    def takes(self, outcome: SearchOutcome, cells: Cells, columns: Sequence[str]) -> bool:
+        """Return whether it chooses a row with some cells, by words in some columns."""
+        return (
+            all(
+                any(is_of_name(cells.get(name, ""), value) for value in values)
+                for name, values in self.values.items()
+            )
+            and all(is_same_number(cells.get(name, ""), n) for n, name in self.numbers.items())
+            and not any(is_missing(cells.get(name, "")) for name in self.filled)
+            and self.terms <= _terms(outcome, " ".join(cells.get(name, "") for name in columns))
+        )
 
 
 class _Total(Struct, frozen=True):
@@ -264,55 +271,52 @@ class _Total(Struct, frozen=True):
     """Whether the question has a word of the table's title."""
     is_ambiguous: bool = False
     """Whether some rows may be of something else of a longer name."""
-    names: str = ""
-    """The column whose values are not to be added up together: several people of one name."""
+    parts: Mapping[str, Sequence[TableRow]] = {}
+    """The rows apart, by what they are of: by month, or by people who share a name."""
+    is_mean: bool = False
 
     @property
     def amount(self) -> float:
         """What they come to."""
-        return _amount(self.rows, self.column)
+        return self._amount_of(self.rows)
+
+    def _amount_of(self, rows: Sequence[TableRow]) -> float:
+        if not self.column:
+            return len(rows)
+        values = [number(row.cells[self.column]) for row in rows if self.column in row.cells]
+        return round(sum(values) / (len(values) or 1 if self.is_mean else 1), 2)
 
     @property
     def text(self) -> str:
         """The amount, with what was added up."""
-        count = len(self.rows)
-        of_rows = f"{self.rows[0].hit.title}{self.sheet}{self.chosen_by}"
-        if self.names:
-            parts: dict[str, list[TableRow]] = {}
-            for row in self.rows:
-                parts.setdefault(row.cells.get(self.names, "-"), []).append(row)
-            each = [f"{written(_amount(part, self.column))} for {n}" for n, part in parts.items()]
-            summed = (
-                f"sums of {self.column} over {count} rows" if self.column else "numbers of rows"
-            )
-            return f"{', '.join(each)}: the {summed} of {of_rows}."
+        title = f"{self.rows[0].hit.title}{self.sheet}{self.chosen_by}"
+        valued = [row.cells for row in self.rows if not self.column or self.column in row.cells]
+        missing = len(self.rows) - len(valued)
+        said, plural = written(self.amount), ""
+        if self.parts:
+            each = [f"{written(self._amount_of(part))} for {of}" for of, part in self.parts.items()]
+            said, plural = ", ".join(each), "s"
         if not self.column:
-            return f"{count}: the number of rows of {of_rows}."
-        valued = [row.cells for row in self.rows if self.column in row.cells]
-        rows = f"{len(valued)} row{'s' if len(valued) > 1 else ''} of {of_rows}"
-        reduced = [cells for cells in valued if number(cells[self.column]) < 0]
-        less = (
-            f", of which {reductions(reduced, self.column)}"
-            if 0 < len(reduced) < len(valued)
-            else ""
-        )
-        said = f"{written(self.amount)} in total{less}: the sum of {self.column} over {rows}"
-        return f"{said}; {count - len(valued)} without one." if len(valued) < count else f"{said}."
-
-
-def _amount(rows: Sequence[TableRow], column: str) -> float:
-    """Return the sum of a column, or the number of rows where there is none."""
-    if not column:
-        return len(rows)
-    return round(sum(number(row.cells.get(column, "")) for row in rows), 2)
+            return f"{said}: the number{plural} of rows of {title}."
+        over = f"over {len(valued)} row{'s' if len(valued) > 1 else ''} of {title}"
+        over += f"; {missing} without one." if missing else "."
+        if self.is_mean:
+            return (
+                f"{said}{'' if plural else ' on average'}: the mean{plural} of {self.column} {over}"
+            )
+        below = [cells for cells in valued if number(cells[self.column]) < 0]
+        if not plural:
+            said += " in total"
+            said += (
+                f", of which {reductions(below, self.column)}" if below and below != valued else ""
+            )
+        return f"{said}: the sum{plural} of {self.column} {over}"
 
 
 def total_answer(outcome: SearchOutcome) -> Answer | None:
     """Return what the rows come to that a question asks for; None where no table tells."""
     asked = outcome.asked.text
-    if not (_ASKS_TOTAL.search(asked) or _ASKS_COUNT.match(asked)) and not (
-        _NAMES_COSTS.match(asked) and (outcome.asked.periods or date_spans(asked))
-    ):
+    if not (_asks_total(outcome) or _ASKS_PARTS.search(asked)):
         return None
     if _ASKS_UNIT_PRICE.search(asked) and not _ASKS_PLAINLY.search(asked):
         return None
@@ -323,6 +327,14 @@ def total_answer(outcome: SearchOutcome) -> Answer | None:
     best = found[0]
     unsure = best.is_ambiguous or any(each.amount != best.amount for each in found)
     return _answer_of_rows(best.text, best.rows, unsure=unsure)
+
+
+def _asks_total(outcome: SearchOutcome) -> bool:
+    asked = outcome.asked.text
+    if any(each.search(asked) for each in (_ASKS_TOTAL, _ASKS_MEAN)) or _ASKS_COUNT.match(asked):
+        return True
+    has_time = outcome.asked.periods or date_spans(asked)
+    return bool(has_time and _NAMES_COSTS.match(asked))
 
 
 def extreme_answer(outcome: SearchOutcome) -> Answer | None:
@@ -376,13 +388,7 @@ def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
         paid = paid_column(cells) or next(iter(state_paid(cells)), "")
         if not paid or not things <= _terms_of(outcome, *_titles(rows), *rows[0].cells):
             continue
-        said = [row.cells.get(paid, "").lower() for row in rows]
-        unpaid = tuple(
-            row
-            for row, state in zip(rows, said, strict=True)
-            if is_missing(state) or state == "unpaid"
-        )
-        if unpaid:
+        if unpaid := tuple(row for row in rows if is_missing(row.cells.get(paid, ""), "unpaid")):
             found.append(unpaid)
     if len(found) != 1 or len(found[0]) > _MOST_LISTED:
         return None
@@ -409,22 +415,22 @@ def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
     asks_unit_price = _ASKS_UNIT_PRICE.search(question) is not None
     extreme = _ASKS_EXTREME.match(question)
     asks_pay = _ASKS_PAY_OF.search(question)
-    is_concerned = (
-        asks_count or asks_unit_price or extreme or asks_pay or _ASKS_PLAINLY.search(question)
-    )
+    mean = _ASKS_MEAN.search(question)
+    asks_other = asks_count or asks_unit_price or extreme or mean or asks_pay
     if not (answer.found and answer.citations) or answer.method == METHOD:
         return answer
     lines = [line for cited in answer.citations for line in cited.quote.splitlines() if line]
     if any(_is_of_other_time(outcome, line) for line in lines if is_table_row(line)):
         return _as_unsure(answer)
-    if not (is_concerned and all(map(is_table_row, lines))):
+    if not ((asks_other or _ASKS_PLAINLY.search(question)) and all(map(is_table_row, lines))):
         return answer
     if asks_unit_price and not all(has_price_of_many(row_cells(line)) for line in lines):
         return answer
     names = [cited.title for cited in answer.citations] + column_names([*map(row_cells, lines)])
     if asks_pay and IS_PAY.search(re.sub(r"[_\W]+", " ", " ".join(names))):
         return answer
-    if extreme and all(extreme["extreme"].lower() in line.lower() for line in lines):
+    said = extreme["extreme"] if extreme else mean["mean"] if mean else ""
+    if said and all(said.lower() in line.lower() for line in lines):
         return answer
     if not asks_unit_price and any(is_sum(row_cells(line)) for line in lines):
         return answer  # the table says itself what it comes to
@@ -493,23 +499,67 @@ def _answers_direction(question: str, rows: Sequence[TableRow]) -> bool:
 
 
 def _total(outcome: SearchOutcome, rows: Sequence[TableRow]) -> _Total | None:
+    """Return what the rows of a table that a question chooses come to, as it asks for it."""
     question = outcome.asked.text
-    counts = _ASKS_COUNT.match(question)
-    asked = _asked_period(outcome, rows)
-    if asked is None:
+    parts = _ASKS_PARTS.search(question)
+    of_rows = _parts_of_rows(outcome, rows, parts["by"]) if parts else []
+    if not (of_rows or _asks_total(outcome)):
         return None
-    column = (
-        _counted_column(outcome, rows, counts["counted"])
-        if counts
-        else _added_column(outcome, rows, asked[1])
-    )
+    question = question.replace(parts[0], "") if parts and of_rows else question
+    mean = _ASKS_MEAN.search(question)
+    question = question.replace(mean["mean"], "") if mean else question
+    plain = replace(outcome, asked=replace(outcome.asked, text=question))
+    asked = _asked_period(plain, rows)
+    column = _column(plain, rows, asked[1], mean) if asked else None
+    total = None if asked is None or column is None else _total_of(plain, rows, asked, column)
+    if total is None or not (of_rows or mean):
+        return total
+    part_of = {id(row): part for row, part in zip(rows, of_rows, strict=False)}
+    by_part = _by_part(total.rows, [part_of.get(id(row), "") for row in total.rows])
+    if of_rows and ("" in by_part or len(by_part) > _MOST_LISTED):
+        return None
+    return replace(total, parts=by_part if of_rows else total.parts, is_mean=bool(mean))
+
+
+def _column(
+    outcome: SearchOutcome, rows: Sequence[TableRow], asked: str, mean: re.Match[str] | None
+) -> str | None:
+    """Return the column that a question without its time asks for; see ``_counted_column``."""
+    question = outcome.asked.text
+    if counts := _ASKS_COUNT.match(question):
+        counted = _counted_column(outcome, rows, counts["counted"])
+        return counted if counted or not mean else None
+    column = _added_column(outcome, rows, asked)
     if column is None:
         return None
+    terms, words = _terms_of(outcome, column), _terms(outcome, question)
+    if mean:
+        is_of_mean = _is_of(outcome, rows, mean["thing"] or "", question)
+        return column if is_of_mean or not terms.isdisjoint(words) else None
     asks_money = any(each.search(question) for each in (_ASKS_SPENT, _ASKS_EARNED, SAYS_PAID))
-    is_named = not asks_money and _terms_of(outcome, column) <= _terms(outcome, question)
-    if not (counts or is_named or is_of_payments(_cells(rows), column, " ".join(_titles(rows)))):
-        return None
-    return _total_of(outcome, rows, asked, column)
+    is_named = not asks_money and terms <= words
+    is_fitting = is_named or is_of_payments(_cells(rows), column, " ".join(_titles(rows)))
+    return column if is_fitting else None
+
+
+def _by_part(rows: Sequence[TableRow], parts: Sequence[str]) -> dict[str, list[TableRow]]:
+    found: dict[str, list[TableRow]] = {}
+    for row, part in zip(rows, parts, strict=True):
+        found.setdefault(part, []).append(row)
+    return found
+
+
+def _parts_of_rows(outcome: SearchOutcome, rows: Sequence[TableRow], by: str) -> list[str]:
+    """Return the month, or what another column says, of each row; [] if it has no such column."""
+    if length := _LENGTHS.get(by.lower()):
+        times = _row_times(outcome, rows)
+        days = times.of_rows if times else ()
+        return [iso[:length] if len(iso) >= length else "" for iso in days]
+    terms = _terms(outcome, by)
+    for name in choosing_columns(_cells(rows)):
+        if terms and terms == _terms_of(outcome, name):
+            return [row.cells.get(name, "") for row in rows]
+    return []
 
 
 def _total_of(
@@ -526,7 +576,7 @@ def _total_of(
         asked: The time that the question names, and the question without it.
         column: The one to add up; "" for the rows as they are.
     """
-    question = outcome.asked.text
+    question, languages = outcome.asked.text, outcome.languages
     period, rest = asked
     times = _row_times(outcome, rows) if period else None
     if period is not None and times is None:
@@ -539,26 +589,27 @@ def _total_of(
     choice = _choice(outcome, rows, rest, (column, times.column if times else ""))
     if choice is None or not (period or choice.named or _wanted(outcome, rest)):
         return None
-    is_of_time = in_time or [True] * len(rows)
-    chosen = {id(row) for row in choice.rows_of(outcome, rows)}
+    choosing = choosing_columns(_cells(rows))
     fitting = [
-        row for row, is_in in zip(rows, is_of_time, strict=True) if is_in and id(row) in chosen
+        row
+        for row, is_in_time in zip(rows, in_time or [True] * len(rows), strict=True)
+        if is_in_time and choice.takes(outcome, row.cells, choosing)
     ]
-    if not fitting:
-        return None
-    if column and not any(column in row.cells for row in fitting):
+    if not fitting or (column and not any(column in row.cells for row in fitting)):
         return None
     if column and len(currencies(_cells(fitting), column)) > 1:
         return None
-    choosing = choosing_columns(_cells(rows))
     if column and len(fitting) == 1 and not _ASKS_PLAINLY.search(question):
         values = [fitting[0].cells.get(name, "") for name in choosing]
-        if any(_has_more(outcome, value, choice.asked) for value in values):
+        if any(has_more(value, choice.asked, languages) for value in values):
             return None
+    said = {name: [row.cells.get(name, "") for row in fitting] for name in choosing}
+    names = [name for name in choosing if are_namesakes(said[name], choice.asked, languages)]
     conditions = [*choice.conditions]
     conditions += [period.in_words] if period else []
     conditions += [f"by {times.column}"] if times and times.is_one_of_several else []
-    conditions += _gaps(times, period) if times and period else []
+    if gaps := period.gaps(times.of_rows) if times and period else []:
+        conditions.append(f"(the table {' and '.join(gaps)})")
     return _Total(
         tuple(fitting),
         column,
@@ -566,8 +617,8 @@ def _total_of(
         is_named=_names_table(outcome, rest, rows),
         is_ambiguous=len(years) > 1
         or choice.is_ambiguous
-        or any(_has_longer_names(outcome, fitting, name, choice.asked) for name in choosing),
-        names=next((n for n in choosing if _are_namesakes(outcome, fitting, n, choice.asked)), ""),
+        or any(has_longer_names(said[name], choice.asked, languages) for name in choosing),
+        parts=_by_part(fitting, said[names[0]]) if names else {},
     )
 
 
@@ -717,17 +768,6 @@ def _row_times(outcome: SearchOutcome, rows: Sequence[TableRow]) -> _Times | Non
     return None
 
 
-def _gaps(times: _Times, period: TimeExpression) -> list[str]:
-    """Return, in words, in which month of a period a table begins or ends; [] if it has all."""
-    if period.is_open:
-        return []
-    days = [days_of_iso(iso) for iso in times.of_rows if iso]
-    starts, ends = (f"{min(days)[0]:%Y-%m}", f"{max(last for _, last in days):%Y-%m}")
-    gaps = [f"begins in {starts}"] if starts > f"{period.first:%Y-%m}" else []
-    gaps += [f"ends in {ends}"] if ends < f"{period.last:%Y-%m}" else []
-    return [f"(the table {' and '.join(gaps)})"] if gaps else []
-
-
 # --- the rows that are asked for -----------------------------------------------------------------
 
 
@@ -751,7 +791,12 @@ def _counted_column(outcome: SearchOutcome, rows: Sequence[TableRow], counted: s
             return "" if is_of_things and len(set(values)) == len(rows) else None
         if is_summable(name):
             return name if all(map(is_number, values)) else None
-    return "" if is_of_things else None
+    if is_of_things:
+        return ""
+    in_rows = _terms(outcome, " ".join(value for row in cells for value in row.values()))
+    quantities = [name for name in column_names(cells) if OF_QUANTITY.fullmatch(name)]
+    is_quantity_of = terms and terms <= in_rows and len(quantities) == 1
+    return quantities[0] if is_quantity_of and is_quantity(cells, quantities[0]) else None
 
 
 def _added_column(outcome: SearchOutcome, rows: Sequence[TableRow], asked: str) -> str | None:
@@ -801,22 +846,16 @@ def _choice(
     title = _terms_of(outcome, *_titles(rows))
     by_row = wanted - title - _terms_of(outcome, *rows[0].cells)
     words = re.findall(r"\w+", rest)
-    in_rows = " ".join(value for row in cells for value in row.values()).lower()
-    for word in words:
-        is_asked = _PARTICIPLE.fullmatch(word) and _terms(outcome, word) & by_row
-        if is_asked and word.lower() not in re.findall(r"\w+", in_rows):
-            return None  # what was opened need not be open
+    in_rows = {word for row in cells for word in re.findall(r"\w+", " ".join(row.values()).lower())}
+    unlike = [w for w in words if _PARTICIPLE.fullmatch(w) and w.lower() not in in_rows]
+    if not by_row.isdisjoint(_terms(outcome, " ".join(unlike))):
+        return None  # what was opened need not be open
     others = [name for name in column_names(cells) if name not in used and name not in values]
     filled = _filled_columns(outcome, cells, unused, wanted - title, others)
     if _ASKS_COUNT.match(outcome.asked.text):
-        for name in others:
-            terms = _terms_of(outcome, name)
+        for name in [each for each in others if each not in filled]:
             said = _terms(outcome, " ".join(row.get(name, "") for row in cells))
-            if (
-                not terms.isdisjoint(wanted - title)
-                and name not in filled
-                and by_row.isdisjoint(said)
-            ):
+            if _terms_of(outcome, name) & (wanted - title) and by_row.isdisjoint(said):
                 return None
     if SAYS_PAID.search(outcome.asked.text):
         paid = paid_column(cells)
@@ -829,7 +868,7 @@ def _choice(
         elif _PAID_ONES.search(rest):
             return None
     named = _terms(outcome, " ".join(value for each in values.values() for value in each))
-    numbers = _number_columns(outcome, rows, rest)
+    numbers = columns_before_numbers(cells, rest, outcome.languages)
     shown = [
         f"{numbers[word]} {word}" if word in numbers else word
         for word in words
@@ -896,58 +935,6 @@ def _values_named(
             named.setdefault(columns[value][0], []).append(value)
             rest = whole.sub(" ", rest)
     return named, rest
-
-
-def _number_columns(outcome: SearchOutcome, rows: Sequence[TableRow], asked: str) -> dict[str, str]:
-    """Return the columns that a question names before a number ("tank 9"), by that number."""
-    columns = {
-        terms: name for name in column_names(_cells(rows)) if (terms := _terms_of(outcome, name))
-    }
-    words = re.findall(r"\w+", asked)
-    return {
-        value: columns[terms]
-        for name, value in pairwise(words)
-        if value.isdecimal() and (terms := _terms(outcome, name)) in columns
-    }
-
-
-def _has_more(outcome: SearchOutcome, value: str, asked: frozenset[str]) -> bool:
-    """Return whether a value is of more than is asked for: a "compressor chiller 1".
-
-    A name of which a part is asked for is not: "Kestrel Build" is Kestrel.
-    """
-    terms = _terms(outcome, value)
-    words = re.findall(r"[^\W\d_]{4,}", value)
-    return not asked.isdisjoint(terms) and not terms <= asked and any(map(str.islower, words))
-
-
-def _has_longer_names(
-    outcome: SearchOutcome, rows: Sequence[TableRow], column: str, asked: frozenset[str]
-) -> bool:
-    """Return whether a column has what is asked for and longer names: Ashdown and Ashdown North."""
-    values = {_terms(outcome, _ASIDE.sub("", row.cells.get(column, ""))) for row in rows}
-    concerned = [terms for terms in values if not asked.isdisjoint(terms)]
-    return len({terms <= asked for terms in concerned}) > 1
-
-
-def _are_namesakes(
-    outcome: SearchOutcome, rows: Sequence[TableRow], column: str, asked: frozenset[str]
-) -> bool:
-    """Return whether a column has several names, of which only what they share is asked for.
-
-    "Garden chair" and "Garden table" are no names.
-    """
-    values = {row.cells.get(column, "").partition(" (")[0] for row in rows}
-    first = {value.partition(" ")[0] for value in values}
-    terms = _terms(outcome, first.pop())
-    return (
-        len(values) > 1
-        and not first
-        and bool(terms)
-        and all(
-            _NAME.fullmatch(value) and asked & _terms(outcome, value) == terms for value in values
-        )
-    )
 
 
 def _names_table(outcome: SearchOutcome, question: str, rows: Sequence[TableRow]) -> bool:

@@ -90,6 +90,19 @@ class TimeExpression(Struct, frozen=True):
             return True
         return None if first <= self.last and last >= self.first else False
 
+    def gaps(self, times: Sequence[str]) -> list[str]:
+        """Return, in words, in which month of the period some times begin or end.
+
+        Args:
+            times: In ISO 8601; "" for none.
+        """
+        days = [days_of_iso(iso) for iso in times if iso]
+        if self.is_open or not days:
+            return []
+        first, last = f"{min(days)[0]:%Y-%m}", f"{max(end for _, end in days):%Y-%m}"
+        begins = [f"begins in {first}"] if first > f"{self.first:%Y-%m}" else []
+        return begins + ([f"ends in {last}"] if last < f"{self.last:%Y-%m}" else [])
+
     def fit(self, day: date) -> float:
         """Return 1 for a day within the period, falling towards 0 with the distance from it."""
         distance = max((self.first - day).days, (day - self.last).days, 0)
