@@ -961,6 +961,7 @@ def test_people_of_one_name_are_not_added_up_together(
         ("how many shifts per client in week 18",
          "1 for Harbour Trust, 1 for Museum, 1 for Garden table: the numbers of rows of shifts *"),
         ("what happened per client", "[!0-9]*"),
+        ("total hours by client and week", "[!0-9]*"),
     ],
 )  # fmt: skip
 def test_means_and_parts_are_given_where_they_are_asked_for(
@@ -977,6 +978,7 @@ def test_means_and_parts_are_given_where_they_are_asked_for(
          "512.40 for 2025-01, 261 for 2025-03: the sums of Amount EUR over 2 rows of expenses *"),
         ("average expense in 2025", "471.13 on average: the mean of Amount EUR over 3 rows *"),
         ("average amount of the jobs", "343.55 on average: *"),
+        ("how many jobs invoiced in March 2025", "1: the number of rows of jobs of 2025-03."),
         ("total amount of jobs by customer in 2025",
          "1,183.20 for Starlite Lanes, 191 for Moonshine Bowl: *"),
     ],
@@ -989,12 +991,13 @@ def test_means_and_parts_are_of_the_time_asked_for(
 
 def test_pieces_of_a_thing_are_added_up_in_stock(shelf: Shelf, memory_of: MemoryOf) -> None:
     rows = (
-        "article: Lamp; place: North; pieces: 12; reorder: 20",
-        "article: Lamp; place: South; pieces: 7; reorder: 5",
-        "article: Stool; place: South; pieces: 4; reorder: 5",
+        "article: Lamp; place: North; pieces: 12; reorder: 20; weight_kg: 3",
+        "article: Lamp; place: South; pieces: 7; reorder: 5; weight_kg: 4",
+        "article: Stool; place: South; pieces: 4; reorder: 5; weight_kg: 6",
     )
     shelf.put([memory_of("x", "\n".join(rows), title="stock", row=1)])
     assert ask(shelf, "how many lamps do we have").text.startswith("19 in total: the sum of pieces")
+    assert ask(shelf, "how many kg of lamps").text.startswith("7 in total: the sum of weight_kg")
     assert ask(shelf, "how many sofas do we have").method != "total/1"
     assert ask(shelf, "pieces per place").text.startswith("12 for North, 11 for South: ")
 

@@ -95,7 +95,9 @@ _ASKS_MEAN = lazy_regex(
     re.IGNORECASE,
 )
 _ASKS_PARTS = lazy_regex(
-    r"\s(?:by|per|(?:for|in|of) (?:each|every)|je|pro|nach|par|por)\s(?P<by>\w+)", re.IGNORECASE
+    r"\s(?:by|per|(?:for|in|of) (?:each|every)|je|pro|nach|par|por)\s(?P<by>\w+)"
+    r"(?P<more>,|\s(?:and|und|et|y)\b)?",
+    re.IGNORECASE,
 )
 _LENGTHS = {"year": 4, "jahr": 4, "month": 7, "monat": 7, "mois": 7, "day": 10, "tag": 10}
 """Of a time in ISO 8601."""
@@ -195,8 +197,8 @@ _GENERAL = (
     "until today for on to from the our my what is are was were in of it amount everything "
     "earn earned receive received make made ever done according everyone everybody overall "
     "many often times time there number with by at can will be been us me use used "
-    "insgesamt zusammen summe wie viel haben wir ich für ausgegeben bezahlt gekostet bisher "
-    "combien avons nous dépensé payé coûté quanto abbiamo speso cuánto hemos gastado"
+    "insgesamt zusammen summe wie viel haben wir ich für im am vom der ausgegeben bezahlt gekostet "
+    "bisher combien avons nous dépensé payé coûté quanto abbiamo speso cuánto hemos gastado"
 )
 """Words that every question for a total may have."""
 _OF_COUNTED = (
@@ -471,9 +473,8 @@ def _says_how_many(outcome: SearchOutcome, cells: Cells, counts: re.Match[str]) 
 def _totals(outcome: SearchOutcome) -> Iterator[_Total]:
     """Yield the totals that fit, those of the best hits first."""
     for own in outcome.tables:
-        if not _answers_direction(outcome.asked.text, own):
-            continue
-        if total := _total(outcome, own):
+        total = _total(outcome, own) if _answers_direction(outcome.asked.text, own) else None
+        if total:
             yield replace(total, sheet=_sheet(outcome, own))
 
 
@@ -493,9 +494,8 @@ def _answers_direction(question: str, rows: Sequence[TableRow]) -> bool:
         return is_costs and not is_income  # what a customer pays is not the mechanic's wage
     if is_income == is_costs:
         return True
-    is_of_other = _ASKS_SPENT if is_income else _ASKS_EARNED
-    is_of_own = _ASKS_EARNED if is_income else _ASKS_SPENT
-    return not is_of_other.search(question) or bool(is_of_own.search(question))
+    own, other = (_ASKS_EARNED, _ASKS_SPENT) if is_income else (_ASKS_SPENT, _ASKS_EARNED)
+    return not other.search(question) or bool(own.search(question))
 
 
 def _total(outcome: SearchOutcome, rows: Sequence[TableRow]) -> _Total | None:
@@ -503,7 +503,7 @@ def _total(outcome: SearchOutcome, rows: Sequence[TableRow]) -> _Total | None:
     question = outcome.asked.text
     parts = _ASKS_PARTS.search(question)
     of_rows = _parts_of_rows(outcome, rows, parts["by"]) if parts else []
-    if not (of_rows or _asks_total(outcome)):
+    if not (of_rows or _asks_total(outcome)) or (parts and of_rows and parts["more"]):
         return None
     question = question.replace(parts[0], "") if parts and of_rows else question
     mean = _ASKS_MEAN.search(question)
@@ -556,10 +556,8 @@ def _parts_of_rows(outcome: SearchOutcome, rows: Sequence[TableRow], by: str) ->
         days = times.of_rows if times else ()
         return [iso[:length] if len(iso) >= length else "" for iso in days]
     terms = _terms(outcome, by)
-    for name in choosing_columns(_cells(rows)):
-        if terms and terms == _terms_of(outcome, name):
-            return [row.cells.get(name, "") for row in rows]
-    return []
+    named = [each for each in choosing_columns(_cells(rows)) if terms == _terms_of(outcome, each)]
+    return [row.cells.get(named[0], "") for row in rows] if terms and named else []
 
 
 def _total_of(
@@ -691,11 +689,10 @@ def _is_of(outcome: SearchOutcome, rows: Sequence[TableRow], thing: str, rest: s
     terms = _terms(outcome, thing)
     if not terms:
         return False
-    titles = _titles(rows)
     if any(terms <= _terms_of(outcome, name) for name in column_names(_cells(rows))):
         return _names_table(outcome, rest, rows)
-    is_in_title = thing in re.split(r"[_\W]+", " ".join(titles).lower())
-    return terms <= _terms_of(outcome, *titles) and not is_in_title
+    is_in_title = thing in re.split(r"[_\W]+", " ".join(_titles(rows)).lower())
+    return terms <= _terms_of(outcome, *_titles(rows)) and not is_in_title
 
 
 def _with_extreme(
@@ -779,7 +776,9 @@ def _counted_column(outcome: SearchOutcome, rows: Sequence[TableRow], counted: s
     """
     if not rows:
         return None
-    thing = counted.split()[-1] if counted.strip() else ""
+    words = counted.split()
+    things = [word for word in words if not _PARTICIPLE.fullmatch(word)] or words
+    thing = things[-1] if things else ""
     terms = _terms(outcome, thing)
     is_of_things = terms <= _terms_of(outcome, *_titles(rows))
     cells = _cells(rows)
@@ -794,9 +793,11 @@ def _counted_column(outcome: SearchOutcome, rows: Sequence[TableRow], counted: s
     if is_of_things:
         return ""
     in_rows = _terms(outcome, " ".join(value for row in cells for value in row.values()))
-    quantities = [name for name in column_names(cells) if OF_QUANTITY.fullmatch(name)]
-    is_quantity_of = terms and terms <= in_rows and len(quantities) == 1
-    return quantities[0] if is_quantity_of and is_quantity(cells, quantities[0]) else None
+    columns = [name for name in column_names(cells) if is_quantity(cells, name)]
+    in_unit = [name for name in columns if re.split(r"[\W_]+", name.lower())[-1] == thing.lower()]
+    of_thing = [name for name in columns if terms <= in_rows and OF_QUANTITY.fullmatch(name)]
+    quantities = in_unit or of_thing
+    return quantities[0] if terms and len(quantities) == 1 and is_summable(quantities[0]) else None
 
 
 def _added_column(outcome: SearchOutcome, rows: Sequence[TableRow], asked: str) -> str | None:
