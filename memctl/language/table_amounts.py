@@ -54,6 +54,14 @@ _IS_PAID = lazy_regex(
     re.IGNORECASE,
 )
 """The name of a column that says when, or whether, something was paid."""
+OF_TIMES = lazy_regex(
+    r"(?:the )?(?:years?|month|week|day|dates?|quarters?|jahr|monat|woche|tag|année|mois"
+    r"|jour)",
+    re.IGNORECASE,
+)
+"""The name of a column of numbers that say when."""
+OF_DATE = lazy_regex(r"(?:date|day|when|datum|tag|fecha|data|jour)", re.IGNORECASE)
+"""The name of a column of dates that does not say of what."""
 SAYS_PAID = lazy_regex(r"\b(?:pays?|paid|bezahlt|payé|pagato|pagado)\b", re.IGNORECASE)
 _MOST_NAMED = 3
 YES, NO = (

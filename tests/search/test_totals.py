@@ -881,6 +881,14 @@ def test_rows_of_another_time_are_no_sure_answer(workshop: Shelf) -> None:
     assert not answer_of_rows(workshop, asked, "\n".join(JOBS[2:])).found
 
 
+def test_a_sum_that_a_table_says_itself_is_sure_beside_rows_of_another_time(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    rows = "plot: total; trees: 90; as of: 2026-01-31\nplot: North; trees: 40; as of: 2026-03-02"
+    shelf.put([memory_of("x", rows, title="orchard", row=1)])
+    assert answer_of_rows(shelf, "total number of trees at the end of January 2026", rows).found
+
+
 @pytest.mark.parametrize(
     ("question", "gap"),
     [
@@ -998,8 +1006,18 @@ def test_pieces_of_a_thing_are_added_up_in_stock(shelf: Shelf, memory_of: Memory
     shelf.put([memory_of("x", "\n".join(rows), title="stock", row=1)])
     assert ask(shelf, "how many lamps do we have").text.startswith("19 in total: the sum of pieces")
     assert ask(shelf, "how many kg of lamps").text.startswith("7 in total: the sum of weight_kg")
+    assert ask(shelf, "wie viel kg Stool").text.startswith("6 in total: the sum of weight_kg")
     assert ask(shelf, "how many sofas do we have").method != "total/1"
     assert ask(shelf, "pieces per place").text.startswith("12 for North, 11 for South: ")
+
+
+def test_the_row_of_a_day_is_no_count_of_a_longer_time(workshop: Shelf) -> None:
+    assert answer_of_rows(
+        workshop, "how many hours did Karl repair on 19 March 2025", JOBS[1]
+    ).found
+    assert not answer_of_rows(
+        workshop, "how many hours did Karl repair in March 2025", JOBS[1]
+    ).found
 
 
 def test_rows_are_no_sure_answer_where_only_their_mean_would_be(workshop: Shelf) -> None:

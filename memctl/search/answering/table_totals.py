@@ -21,7 +21,9 @@ from memctl.language.table_amounts import (
     IS_INCOME,
     IS_PAY,
     NO,
+    OF_DATE,
     OF_QUANTITY,
+    OF_TIMES,
     SAYS_PAID,
     YES,
     Cells,
@@ -126,8 +128,8 @@ _ASKS_PAY_OF = lazy_regex(
 _ASKS_COUNT = lazy_regex(
     r"\W*(?:how (?:many|often)"
     r"|(?:what(?:['’]s| is| was) )?(?:the )?(?:total )?number of"
-    r"|wie\s?(?:viele|oft)|combien de (?:fois)?|quanti|quante"
-    r"|cu[aá]nt[oa]s)\b\s*(?P<counted>.*?)"
+    r"|wie\s?(?:viele|oft|viel(?=\s(?:kg|km|ha|[hlmt]|kilo\w*|tonnen|liter|meter|stunden)\b))"
+    r"|combien de (?:fois)?|quanti|quante|cu[aá]nt[oa]s)\b\s*(?P<counted>.*?)"
     r"(?=\s(?:did|do|does|have|has|had|are|is|were|was|can|will|of|in|on|at|from|with|by|for|since"
     r"|to|haben|hat|sind|waren|wurden|von|in[ms]?|am|bei|avons|ont|sont|abbiamo|sono|hemos|hay)\b"
     r"|\W*$)",
@@ -148,8 +150,6 @@ _BOUND = lazy_regex(
     r"\b(?:by|up to|as of|through|bis(?: zu[mr]?)?|jusqu['’]\w+)\s*$", re.IGNORECASE
 )
 """Before a time, of which rows before it count too."""
-_DATE = lazy_regex(r"(?:date|day|when|datum|tag|fecha|data|jour)", re.IGNORECASE)
-"""The name of a column of dates that does not say of what."""
 _PAID_ONES = lazy_regex(r"\b(?:of|the|all|total|many|any|our) paid\b", re.IGNORECASE)
 _STATES = "paid invoiced billed issued sent done used received bezahlt payé pagato pagado"
 """Words of every question that are also what something is."""
@@ -162,12 +162,6 @@ _ASKS_UNPAID = lazy_regex(
 )
 _SUMS = "total totals altogether all sum sums add added up how much many amount insgesamt summe"
 """Words that ask for a sum and name no column."""
-_OF_TIMES = lazy_regex(
-    r"(?:the )?(?:years?|month|week|day|dates?|quarters?|jahr|monat|woche|tag|année|mois"
-    r"|jour)",
-    re.IGNORECASE,
-)
-"""The name of a column of numbers that say when."""
 _ASKS_UNIT_PRICE = lazy_regex(
     r"\b(?:price|cost|rate|pay|paid|charge|fee)s?\b.*\b(?:per|each|apiece|a piece|an hour|a mile)\b"
     r"|\b(?:did|does|do|would|will) (?:an?|one|each) .*\b(?:cost|sell for)\b"
@@ -413,18 +407,20 @@ def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
     """
     question = outcome.asked.text
     counts = _ASKS_COUNT.match(question)
-    asks_count = counts is not None and bool(counts["counted"])  # not how often
     asks_unit_price = _ASKS_UNIT_PRICE.search(question) is not None
     extreme = _ASKS_EXTREME.match(question)
     asks_pay = _ASKS_PAY_OF.search(question)
     mean = _ASKS_MEAN.search(question)
+    asks_count = counts and counts["counted"]  # not how often
     asks_other = asks_count or asks_unit_price or extreme or mean or asks_pay
     if not (answer.found and answer.citations) or answer.method == METHOD:
         return answer
     lines = [line for cited in answer.citations for line in cited.quote.splitlines() if line]
-    if any(_is_of_other_time(outcome, line) for line in lines if is_table_row(line)):
+    says_sum = any(is_sum(row_cells(line)) for line in lines)
+    rows = [line for line in lines if is_table_row(line)]
+    if not says_sum and any(_is_of_other_time(outcome, row) for row in rows):
         return _as_unsure(answer)
-    if not ((asks_other or _ASKS_PLAINLY.search(question)) and all(map(is_table_row, lines))):
+    if rows != lines or not (asks_other or _ASKS_PLAINLY.search(question)):
         return answer
     if asks_unit_price and not all(has_price_of_many(row_cells(line)) for line in lines):
         return answer
@@ -434,7 +430,7 @@ def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
     said = extreme["extreme"] if extreme else mean["mean"] if mean else ""
     if said and all(said.lower() in line.lower() for line in lines):
         return answer
-    if not asks_unit_price and any(is_sum(row_cells(line)) for line in lines):
+    if not asks_unit_price and says_sum:
         return answer  # the table says itself what it comes to
     if counts and len(lines) == 1 and _says_how_many(outcome, row_cells(lines[0]), counts):
         return answer
@@ -460,9 +456,14 @@ def _as_unsure(answer: Answer) -> Answer:
 
 
 def _says_how_many(outcome: SearchOutcome, cells: Cells, counts: re.Match[str]) -> bool:
-    """Return whether a row has a number of what is counted: "rooms: 5" for how many rooms."""
+    """Return whether a row has a number of what is counted: "rooms: 5" for how many rooms.
+
+    The row of a day says nothing of a longer time.
+    """
     counted = _terms(outcome, counts["counted"])
-    return any(
+    is_long = any(period.first < period.last for period in outcome.asked.periods)
+    is_of_day = any(len(span.iso) == 10 for cell in cells.values() for span in date_spans(cell))
+    return not (is_long and is_of_day) and any(
         re.search(r"\d", value)
         and not (is_identifier([cells], name) or is_date(value))
         and not counted.isdisjoint(_terms_of(outcome, name, value))
@@ -757,7 +758,7 @@ def _row_times(outcome: SearchOutcome, rows: Sequence[TableRow]) -> _Times | Non
     named = [name for name in of_column if not asked.isdisjoint(_terms_of(outcome, name))]
     if SAYS_PAID.search(outcome.asked.text) and (paid := paid_column(cells)):
         named = [name for name in of_column if name == paid]
-    plain = [name for name in of_column if _DATE.fullmatch(name)]
+    plain = [name for name in of_column if OF_DATE.fullmatch(name)]
     for names in (named, [*of_column], plain):
         if len(names) == 1:
             found = _Times(names[0], len(of_column) > 1, of_column[names[0]])
@@ -774,8 +775,6 @@ def _counted_column(outcome: SearchOutcome, rows: Sequence[TableRow], counted: s
     A column that is called what is counted, but in the singular, says which ("tank: 9").  The rows
     are these things if each is another one, and the table is of them by its title.
     """
-    if not rows:
-        return None
     words = counted.split()
     things = [word for word in words if not _PARTICIPLE.fullmatch(word)] or words
     thing = things[-1] if things else ""
@@ -794,7 +793,8 @@ def _counted_column(outcome: SearchOutcome, rows: Sequence[TableRow], counted: s
         return ""
     in_rows = _terms(outcome, " ".join(value for row in cells for value in row.values()))
     columns = [name for name in column_names(cells) if is_quantity(cells, name)]
-    in_unit = [name for name in columns if re.split(r"[\W_]+", name.lower())[-1] == thing.lower()]
+    units = {word.lower() for word in things}
+    in_unit = [name for name in columns if re.split(r"[\W_]+", name.lower())[-1] in units]
     of_thing = [name for name in columns if terms <= in_rows and OF_QUANTITY.fullmatch(name)]
     quantities = in_unit or of_thing
     return quantities[0] if terms and len(quantities) == 1 and is_summable(quantities[0]) else None
@@ -813,7 +813,7 @@ def _added_column(outcome: SearchOutcome, rows: Sequence[TableRow], asked: str) 
     for name in column_names(cells):
         values = [row[name] for row in cells if name in row]
         terms = _terms_of(outcome, name) - _terms(outcome, _SUMS)
-        if sum(map(is_number, values)) < 0.8 * len(values) or _OF_TIMES.fullmatch(name):
+        if sum(map(is_number, values)) < 0.8 * len(values) or OF_TIMES.fullmatch(name):
             continue
         if is_identifier(cells, name):
             continue
