@@ -63,6 +63,7 @@ OF_TIMES = lazy_regex(
 OF_DATE = lazy_regex(r"(?:date|day|when|datum|tag|fecha|data|jour)", re.IGNORECASE)
 """The name of a column of dates that does not say of what."""
 SAYS_PAID = lazy_regex(r"\b(?:pays?|paid|bezahlt|payé|pagato|pagado)\b", re.IGNORECASE)
+_UNPAID = frozenset(("unpaid", "not paid", "overdue", "outstanding", "open", "unbezahlt", "offen"))
 _MOST_NAMED = 3
 YES, NO = (
     frozenset({"yes", "y", "true", "x", "ja", "oui", "sì", "sí"}),
@@ -386,9 +387,14 @@ def is_date(value: str) -> bool:
     return len(spans) == 1 and spans[0].end - spans[0].start == len(value)
 
 
-def is_missing(cell: str, *others: str) -> bool:
-    """Return whether a cell is empty or says no, or one of other such words."""
-    return cell.lower() in {"", *NO, *others}
+def is_missing(cell: str) -> bool:
+    """Return whether a cell is empty or says no."""
+    return cell.lower() in {"", *NO}
+
+
+def is_unpaid(cell: str) -> bool:
+    """Return whether a cell in a column that says what is paid says that it is not."""
+    return is_missing(cell) or cell.lower() in _UNPAID
 
 
 def is_same_number(cell: str, value: str) -> bool:

@@ -836,6 +836,8 @@ def states(shelf: Shelf, memory_of: MemoryOf) -> Shelf:
         ("how much did Moreau pay", "1,295 in total: *"),
         ("how much did Haas pay", "[!0-9]*"),
         ("which bills are unpaid", BILLS[1]),
+        ("amount of the bills by tenant", "1,295 for Moreau, 670 for Haas: *"),
+        ("sum of all bills", "1,965 in total: *"),
     ],
 )
 def test_a_value_of_a_column_of_categories_chooses_rows_by_that_column_alone(

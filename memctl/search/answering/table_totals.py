@@ -48,6 +48,7 @@ from memctl.language.table_amounts import (
     is_same_number,
     is_sum,
     is_summable,
+    is_unpaid,
     number,
     paid_column,
     reductions,
@@ -384,7 +385,7 @@ def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
         paid = paid_column(cells) or next(iter(state_paid(cells)), "")
         if not paid or not things <= _terms_of(outcome, *_titles(rows), *rows[0].cells):
             continue
-        if unpaid := tuple(row for row in rows if is_missing(row.cells.get(paid, ""), "unpaid")):
+        if unpaid := tuple(row for row in rows if is_unpaid(row.cells.get(paid, ""))):
             found.append(unpaid)
     if len(found) != 1 or len(found[0]) > _MOST_LISTED:
         return None
@@ -586,7 +587,8 @@ def _total_of(
     if in_time and None in in_time:
         return None
     choice = _choice(outcome, rows, rest, (column, times.column if times else ""))
-    if choice is None or not (period or choice.named or _wanted(outcome, rest)):
+    is_named = _names_table(outcome, rest, rows)
+    if choice is None or not (period or is_named or choice.named or _wanted(outcome, rest)):
         return None
     choosing = choosing_columns(_cells(rows))
     fitting = [
@@ -604,8 +606,7 @@ def _total_of(
             return None
     said = {name: [row.cells.get(name, "") for row in fitting] for name in choosing}
     names = [name for name in choosing if are_namesakes(said[name], choice.asked, languages)]
-    conditions = [*choice.conditions]
-    conditions += [period.in_words] if period else []
+    conditions = [*choice.conditions, *([period.in_words] if period else [])]
     conditions += [f"by {times.column}"] if times and times.is_one_of_several else []
     if gaps := period.gaps(times.of_rows) if times and period else []:
         conditions.append(f"(the table {' and '.join(gaps)})")
@@ -613,7 +614,7 @@ def _total_of(
         tuple(fitting),
         column,
         f" {' '.join(conditions)}" if conditions else "",
-        is_named=_names_table(outcome, rest, rows),
+        is_named=is_named,
         is_ambiguous=len(years) > 1
         or choice.is_ambiguous
         or any(has_longer_names(said[name], choice.asked, languages) for name in choosing),
@@ -930,9 +931,8 @@ def _values_named(
     for value in sorted(columns, key=len, reverse=True):
         terms = _terms(outcome, value)
         whole = re.compile(rf"(?<![\w-]){re.escape(value)}(?![\w-])", re.IGNORECASE)
-        if len(columns[value]) > 1 or terms <= general or not terms.isdisjoint(others):
-            continue
-        if whole.search(rest):
+        is_name = len(columns[value]) == 1 and not terms <= general and terms.isdisjoint(others)
+        if is_name and whole.search(rest):
             named.setdefault(columns[value][0], []).append(value)
             rest = whole.sub(" ", rest)
     return named, rest
