@@ -833,7 +833,7 @@ def states(shelf: Shelf, memory_of: MemoryOf) -> Shelf:
         ("total amount of paid and waived bills", "1,385 in total: * 3 rows *"),
         ("total amount of paid bills of Haas", "[!0-9]*"),
         ("total amount of reminded bills", "1,235 in total: * where reminded is yes."),
-        ("how much did Moreau pay", "1,295 in total: *"),
+        ("how much did Moreau pay", "1,295 in total: * with Moreau that are paid."),
         ("how much did Haas pay", "[!0-9]*"),
         ("which bills are unpaid", BILLS[1]),
         ("amount of the bills by tenant", "1,295 for Moreau, 670 for Haas: *"),

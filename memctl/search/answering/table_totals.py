@@ -865,9 +865,9 @@ def _choice(
             return None  # it isn't known when it was paid
         if paid:
             filled[paid] = f"that have {paid}"
-        elif state := state_paid(cells):
-            values.setdefault(state[0], [state[1]])
-        elif _PAID_ONES.search(rest):
+        elif (state := state_paid(cells)) and state[0] not in values:
+            values[state[0]], filled[state[0]] = [state[1]], f"that are {state[1]}"
+        elif not state and _PAID_ONES.search(rest):
             return None
     named = _terms(outcome, " ".join(value for each in values.values() for value in each))
     numbers = columns_before_numbers(cells, rest, outcome.languages)
