@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from itertools import pairwise
 
 from memctl.language.date_mentions import date_spans
+from memctl.language.term_analysis import query_terms
 from memctl.patterns import lazy_regex
 
 Cells = dict[str, str]
@@ -46,6 +48,67 @@ _MAY_BE_SUM = lazy_regex(rf"{_SUMS}\b.*", re.IGNORECASE)
 _BALANCE = lazy_regex(r"balance|saldo", re.IGNORECASE)
 """What is the rest of a price where the row also says whose ("Lowther; balance; 300")."""
 _CURRENCY = lazy_regex(r"currency|cur|währung|devise|moneda|valuta", re.IGNORECASE)
+_IS_PAID = lazy_regex(
+    r"(?:date[ _])?(?:paid|bezahlt|payé|pagato|pagado)(?:[ _](?:on|am|le))?"
+    r"(?:[ _]date)?|payment[ _]date",
+    re.IGNORECASE,
+)
+"""The name of a column that says when, or whether, something was paid."""
+OF_TIMES = lazy_regex(
+    r"(?:the )?(?:years?|month|week|day|dates?|quarters?|jahr|monat|woche|tag|année|mois"
+    r"|jour)",
+    re.IGNORECASE,
+)
+"""The name of a column of numbers that say when."""
+OF_DATE = lazy_regex(r"(?:date|day|when|datum|tag|fecha|data|jour)", re.IGNORECASE)
+"""The name of a column of dates that does not say of what."""
+SAYS_PAID = lazy_regex(r"\b(?:pays?|paid|bezahlt|payé|pagato|pagado)\b", re.IGNORECASE)
+_UNPAID = frozenset(("unpaid", "not paid", "overdue", "outstanding", "open", "unbezahlt", "offen"))
+_MOST_NAMED = 3
+YES, NO = (
+    frozenset({"yes", "y", "true", "x", "ja", "oui", "sì", "sí"}),
+    frozenset({"no", "n", "false", "nein", "non", "-"}),
+)
+IS_PAY = lazy_regex(
+    r"\b(?:wages?|salary|salaries|pay|payroll|earn(?:s|ed|ings)?|takings|commissions?|löhne|lohn"
+    r"|gehalt|gehälter|salaire|salario|stipendio)\b",
+    re.IGNORECASE,
+)
+IS_INCOME = lazy_regex(
+    r"\b(?:customers?|clients?|buyer|sales|sold(?: to)?|income|revenue|turnover|takings|earnings"
+    r"|orders? from customers|(?:invoices?|bills?) (?:sent|issued|out)|kunden?|umsatz|einnahmen"
+    r"|ventes|recettes|ventas|ingresos|vendite)\b",
+    re.IGNORECASE,
+)
+IS_COSTS = lazy_regex(
+    r"\b(?:costs?|expenses?|spen[dt]|spendings?|outgoings|suppliers?|vendors?|payees?|purchases?"
+    r"|bought|kosten|ausgaben|lieferanten?|dépenses|fournisseurs?|gastos|proveedor|spese|fornitore)\b",
+    re.IGNORECASE,
+)
+"""What a title or the name of a column says of a table: what comes in or what goes out."""
+_BESIDE_DATE = lazy_regex(r"[\sT]*(?:\d\d?:\d\d(?::\d\d(?:\.\d+)?)?\s*Z?)?[\s.,]*")
+_LIST_PRICE = lazy_regex(
+    r"(?:.*[\W_])?(?:prices?|rates?|tariff|preis|tarif|prix|prezzo|precio)(?:[\W_].*)?",
+    re.IGNORECASE,
+)
+"""The name of a column of what things are sold for, unless it says of a total."""
+_OF_TOTAL = lazy_regex(r"total|gross|net|sum|paid|spent", re.IGNORECASE)
+OF_QUANTITY = lazy_regex(
+    r"(?:qty|quantity|pieces|pcs|count|number|units|(?:in[ _])?stock|anzahl|bestand|menge|stück"
+    r"|quantité|cantidad|quantità)",
+    re.IGNORECASE,
+)
+_OF_PERSON = lazy_regex(
+    r"(?:paid[\W_]by|by|who|whom|name|person|member|wer|von|an|qui|nom|nombre|nome)", re.IGNORECASE
+)
+"""The name of a column that says who paid, or who was paid, besides those of costs and income."""
+_UNIT_PRICE = lazy_regex(
+    r"price|cost|rate|fee|charge|unit|per|each|preis|prix|prezzo|precio", re.IGNORECASE
+)
+"""The name of a column of what one of something costs."""
+_NAME = lazy_regex(r"(?!.*\d)[^\W_a-z]\S*(?:(?: \S+){0,3} [^\W_a-z]\S*)?")
+"""One that begins and ends with a capital letter."""
+_ASIDE = lazy_regex(r" ?\(.*?\)")
 _NO_MARK = lazy_regex(r"[-\d.,'\s\u00a0]")
 _BAR = lazy_regex(r"(?<!\\)\|")
 _BARE_CELL = lazy_regex(r"\*\*|__|`")
@@ -154,6 +217,191 @@ def text_columns(rows: Sequence[Cells]) -> list[str]:
     ]
 
 
+def choosing_columns(rows: Sequence[Cells]) -> list[str]:
+    """Return the columns whose values choose rows: all but those of quantities and dates."""
+    return [
+        name
+        for name in column_names(rows)
+        if is_identifier(rows, name)
+        or not all(is_number(row[name]) or is_date(row[name]) for row in rows if name in row)
+    ]
+
+
+def category_columns(rows: Sequence[Cells]) -> list[str]:
+    """Return the columns of which rows share values, other than yes and no."""
+    found = []
+    for name in choosing_columns(rows):
+        values = [row[name].lower() for row in rows if name in row]
+        if len(set(values)) < len(values) and not set(values) <= YES | NO:
+            found.append(name)
+    return found
+
+
+def is_of_name(cell: str, value: str) -> bool:
+    """Return whether a cell is a value in small letters, or a longer name: "Ashdown North".
+
+    "Not paid" and "partly paid" are not "paid".
+    """
+    said = cell.lower()
+    return said == value or (cell[:1].isupper() and said.startswith(f"{value} "))
+
+
+def is_of_payments(rows: Sequence[Cells], column: str, title: str) -> bool:
+    """Return whether what a column comes to may be asked for: not where it is a list of prices.
+
+    Money that was spent or earned is that of a table with a day, a person or a quantity; prices
+    add up only with a day, and with no quantity that they are to be multiplied by.
+    """
+    names = column_names(rows)
+    has_days = any(any(times_in_column(rows, name) or ()) for name in names)
+    if _LIST_PRICE.fullmatch(column) and not _OF_TOTAL.search(column):
+        return has_days and not any(map(OF_QUANTITY.fullmatch, names))
+    said = re.sub(r"[_\W]+", " ", " ".join([title, *names]))
+    return (
+        has_days
+        or bool(IS_COSTS.search(said) or IS_INCOME.search(said))
+        or any(map(_OF_PERSON.fullmatch, names))
+        or any(name != column and is_quantity(rows, name) for name in names)
+    )
+
+
+def has_price_of_many(cells: Cells) -> bool:
+    """Return whether a row has an amount and a quantity, but no price of one."""
+    amount = amount_column([cells])
+    return (
+        bool(amount)
+        and not any(map(_UNIT_PRICE.search, cells))
+        and any(name != amount and is_quantity([cells], name) for name in cells)
+    )
+
+
+def state_paid(cells: Sequence[Cells]) -> tuple[str, ...]:
+    """Return the column of categories of which one is paid, with how it is written there."""
+    for name in category_columns(cells):
+        if paid := [row[name] for row in cells if SAYS_PAID.fullmatch(row.get(name, ""))]:
+            return name, paid[0].lower()
+    return ()
+
+
+def reductions(rows: Sequence[Cells], column: str) -> str:
+    """Return what rows with amounts below 0 come to, and for what they are if they are few."""
+    names = [next((row[name] for name in choosing_columns([row])), "") for row in rows]
+    amount = written(round(sum(number(row[column]) for row in rows), 2))
+    if len(rows) > _MOST_NAMED or not all(names):
+        return f"{amount} in {len(rows)} row{'s' if len(rows) > 1 else ''} below 0"
+    return f"{amount} for {', '.join(dict.fromkeys(names))}"
+
+
+def columns_before_numbers(
+    rows: Sequence[Cells], question: str, languages: Sequence[str]
+) -> dict[str, str]:
+    """Return the columns that a question names before a number ("tank 9"), by that number."""
+    columns = {
+        terms: name
+        for name in column_names(rows)
+        if (terms := frozenset(query_terms(re.sub(r"[_\W]+", " ", name), languages)))
+    }
+    return {
+        value: columns[terms]
+        for name, value in pairwise(re.findall(r"\w+", question))
+        if value.isdecimal() and (terms := frozenset(query_terms(name, languages))) in columns
+    }
+
+
+def has_more(value: str, asked: frozenset[str], languages: Sequence[str]) -> bool:
+    """Return whether a value is of more than the terms asked for: a "compressor chiller 1".
+
+    A name of which a part is asked for is not: "Kestrel Build" is Kestrel.
+    """
+    terms = frozenset(query_terms(value, languages))
+    words = re.findall(r"[^\W\d_]{4,}", value)
+    return not asked.isdisjoint(terms) and not terms <= asked and any(map(str.islower, words))
+
+
+def has_longer_names(
+    values: Iterable[str], asked: frozenset[str], languages: Sequence[str]
+) -> bool:
+    """Return whether values are what is asked for and longer names: Ashdown and Ashdown North."""
+    terms = {frozenset(query_terms(_ASIDE.sub("", value), languages)) for value in values}
+    return len({each <= asked for each in terms if not asked.isdisjoint(each)}) > 1
+
+
+def are_namesakes(values: Iterable[str], asked: frozenset[str], languages: Sequence[str]) -> bool:
+    """Return whether values are several names, of which only what they share is asked for.
+
+    "Garden chair" and "Garden table" are no names.
+    """
+    names = {_ASIDE.sub("", value) for value in values}
+    first = {name.partition(" ")[0] for name in names}
+    shared = frozenset(query_terms(first.pop(), languages)) if len(first) == 1 else frozenset()
+    return (
+        len(names) > 1
+        and bool(shared)
+        and all(
+            _NAME.fullmatch(name) and asked.intersection(query_terms(name, languages)) == shared
+            for name in names
+        )
+    )
+
+
+def times_in_column(
+    rows: Sequence[Cells],
+    name: str,
+    written_at: datetime | None = None,
+    is_day_first: bool | None = None,
+) -> tuple[str, ...] | None:
+    """Return the dates in a column, "" for a missing one; None once a cell is something else.
+
+    They are in ISO 8601: days, months or years.
+    """
+    times = []
+    for row in rows:
+        cell = row.get(name, "")
+        time = _time_of_cell(cell, written_at, is_day_first) if cell else ""
+        if cell and not time:
+            return None
+        times.append(time)
+    return tuple(times)
+
+
+def paid_column(rows: Sequence[Cells]) -> str:
+    """Return the column of dates, or of yes and no, that says what is paid; "" if there is none."""
+    for name in column_names(rows):
+        values = [row[name] for row in rows if name in row]
+        if _IS_PAID.fullmatch(name) and all(
+            is_date(value) or value.lower() in YES | NO for value in values
+        ):
+            return name
+    return ""
+
+
+def is_quantity(rows: Sequence[Cells], name: str) -> bool:
+    """Return whether all values of a column are numbers, which don't just tell things apart."""
+    values = [row[name] for row in rows if name in row]
+    return all(map(is_number, values)) and not is_identifier(rows, name)
+
+
+def is_date(value: str) -> bool:
+    """Return whether a value is a date and nothing else."""
+    spans = date_spans(value)
+    return len(spans) == 1 and spans[0].end - spans[0].start == len(value)
+
+
+def is_missing(cell: str) -> bool:
+    """Return whether a cell is empty or says no."""
+    return cell.lower() in {"", *NO}
+
+
+def is_unpaid(cell: str) -> bool:
+    """Return whether a cell in a column that says what is paid says that it is not."""
+    return is_missing(cell) or cell.lower() in _UNPAID
+
+
+def is_same_number(cell: str, value: str) -> bool:
+    """Return whether a cell is the same number as a value, however both are written."""
+    return is_number(cell) and number(cell) == number(value)
+
+
 def is_number(value: str) -> bool:
     """Return whether a value is a number or an amount of money."""
     return _NUMBER.fullmatch(value) is not None
@@ -182,3 +430,12 @@ def _is_amount(rows: Sequence[Cells], name: str) -> bool:
     if not _AMOUNT.search(name) or _NO_AMOUNT.search(name) or is_identifier(rows, name):
         return False
     return sum(map(is_number, said)) >= 0.8 * len(said)
+
+
+def _time_of_cell(cell: str, written_at: datetime | None, is_day_first: bool | None) -> str:
+    """Return the date that a cell is, in ISO 8601; "" if it is something else."""
+    spans = date_spans(cell, written_at, is_day_first=is_day_first)
+    if len(spans) != 1:
+        return ""
+    beside = cell[: spans[0].start] + cell[spans[0].end :]
+    return spans[0].iso if _BESIDE_DATE.fullmatch(beside) else ""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,10 +14,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from memctl.language.table_amounts import Cells, is_sum, row_cells
 from memctl.language.term_analysis import query_terms
 from memctl.literals import OWN_SOURCES, QUOTED, Mode
 from memctl.models.protocols import Embedder
 from memctl.records import Community, Hit
+from memctl.search.answering.evidence_parts import is_table_row
 from memctl.search.answering.relevance import Relevance, hit_relevance, judge_relevance
 from memctl.search.query.question import Question, Slot, TimeExpression
 from memctl.search.query.synonyms import Synonyms, add_synonyms, find_synonyms
@@ -32,6 +36,37 @@ if TYPE_CHECKING:
 
 MAX_HITS_READ = 32
 """Number of the best hits that are read for an answer, however few are to be shown."""
+
+
+_DOCUMENTS_WITH_TABLES = 10
+"""Number of the best documents whose tables are read."""
+
+
+class TableRow(Struct, frozen=True):
+    """A row of a table in a hit's text."""
+
+    hit: Hit
+    start: int
+    end: int
+    cells: Cells
+
+    @property
+    def text(self) -> str:
+        """It as the table has it."""
+        return self.hit.text[self.start : self.end]
+
+
+def table_rows(passages: Sequence[Hit]) -> list[TableRow]:
+    """Return the rows of a document, each once, without those that add up others."""
+    found: dict[int, TableRow] = {}
+    for hit in passages:
+        for match in re.finditer(r"[^\n]+", hit.text):
+            cells = row_cells(match.group()) if is_table_row(match.group()) else {}
+            if cells and not is_sum(cells):
+                found.setdefault(
+                    (hit.start or 0) + match.start(), TableRow(hit, *match.span(), cells)
+                )
+    return [found[place] for place in sorted(found)]
 
 
 class SearchOutcome(Struct, frozen=True, dict=True):
@@ -106,6 +141,24 @@ class SearchOutcome(Struct, frozen=True, dict=True):
     def embedder(self) -> Embedder:
         """What words and sentences are compared by."""
         return self.meaning.embedder
+
+    @cached_property
+    def tables(self) -> Sequence[Sequence[TableRow]]:
+        """The rows of each table of the best documents, those of the best hits first."""
+        seen: set[tuple[str, str, str]] = set()
+        found: list[list[TableRow]] = []
+        documents = dict.fromkeys(hit.document for hit in self.hits)
+        looked_at = frozenset(islice(documents, _DOCUMENTS_WITH_TABLES))
+        for hit in self.hits:
+            table = (*hit.document, hit.heading)
+            first = hit.text.removeprefix(hit.heading).lstrip().partition("\n")[0]
+            if hit.document not in looked_at or table in seen or not is_table_row(first):
+                continue
+            seen.add(table)
+            rows = table_rows(self.load_document(hit))
+            if own := [row for row in rows if row.hit.heading == hit.heading]:
+                found.append(own)
+        return found
 
     @cached_property
     def question(self) -> Question:

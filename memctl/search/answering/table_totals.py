@@ -1,61 +1,109 @@
-"""Totals, counts and extremes: what the rows of a table come to, where a question asks for that.
+"""Totals, means, counts and extremes: what a table's rows come to, where a question asks for that.
 
 A table answers if each word of the question stands in its title, its columns or its rows; words of
 rows and a date choose which rows are added up, and the name of a column which numbers.  What is
 counted must be what the table is of, by its title, or one of its columns of numbers.  A table of
-what customers pay doesn't answer what was spent.  The answer says what was added up or counted.
+what customers pay doesn't answer what was spent.  The answer says what was added up or counted, and
+gives parts where they are asked for or where two people share the name.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
-from itertools import islice, pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.language.date_mentions import date_spans, is_day_before_month
 from memctl.language.table_amounts import (
+    IS_COSTS,
+    IS_INCOME,
+    IS_PAY,
+    NO,
+    OF_DATE,
+    OF_QUANTITY,
+    OF_TIMES,
+    SAYS_PAID,
+    YES,
     Cells,
     amount_column,
     amount_columns,
+    are_namesakes,
+    category_columns,
+    choosing_columns,
     column_names,
+    columns_before_numbers,
     currencies,
+    has_longer_names,
+    has_more,
+    has_price_of_many,
+    is_date,
     is_identifier,
+    is_missing,
     is_number,
+    is_of_name,
+    is_of_payments,
+    is_quantity,
+    is_same_number,
     is_sum,
     is_summable,
+    is_unpaid,
     number,
+    paid_column,
+    reductions,
     row_cells,
+    state_paid,
+    times_in_column,
     written,
 )
 from memctl.language.term_analysis import WORD_PUNCTUATION, query_terms
-from memctl.language.time_periods import days_of_iso, lacks_year, periods
+from memctl.language.time_periods import days_of_iso, lacks_year
 from memctl.patterns import lazy_regex
-from memctl.records import Answer, Hit
+from memctl.records import Answer
 from memctl.search.answering.evidence_parts import is_table_row
 from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite, joined_by_passage
-from memctl.search.answering.search_outcome import SearchOutcome
+from memctl.search.answering.search_outcome import SearchOutcome, TableRow, table_rows
 from memctl.search.query.question import TimeExpression
+from memctl.search.query.time_expressions import years_meant
 
 METHOD = "total/1"
+_SAYS_TOTAL = (
+    r"\b(?:totals?|altogether|in all|sum (?:of|up)|add(?:ed)? up|in sum|insgesamt|gesamtsumme|summe"
+    r"|au total|en tout|in totale|en total)\b"
+)
+_ASKS_PLAINLY = lazy_regex(_SAYS_TOTAL, re.IGNORECASE)
+"""What only a total answers."""
 _ASKS_TOTAL = lazy_regex(
-    r"\b(?:total|totals|altogether|in all|all in all|sum (?:of|up)|add(?:ed)? up|in sum"
-    r"|how much (?:money )?(?:have|has|had|did) "
+    rf"{_SAYS_TOTAL}"
+    r"|\b(?:how much (?:money )?(?:have|has|had|did) "
     r".*\b(?:spen[dt]|pay|paid|cost|billed?|invoiced?|earn(?:ed)?|received?|ma[dk]e)"
     r"|what (?:have|has|did) .*\b(?:spen[dt]|paid|pay|cost)"
-    r"|^\W*\w+ (?:costs?|spending|expenses?|sales|turnover|income|usage|consumption)"
-    r"|insgesamt|zusammen|summe|au total|en tout|in totale|en total)\b",
+    r"|^\W*(?!(?:who|what|which|whose)\b)\w+"
+    r" (?:costs?|spending|expenses?|sales|turnover|income|usage|consumption)"
+    r"|zusammen)\b",
     re.IGNORECASE,
 )
-_ASKS_PLAINLY = lazy_regex(
-    r"\b(?:total|totals|altogether|sum of|insgesamt|gesamtsumme|au total|en tout"
-    r"|in totale|en total)\b",
+_NAMES_COSTS = lazy_regex(
+    r"\W*(?:what (?:are|were) )?"
+    r"(?:(?!(?:what|who|whose|why|when|where|which|how|is|are|was|were|do|does|did|has|have|had)\b)"
+    r"[\w&'’.-]+ ){0,5}?(?:costs|spending|expenses|sales|turnover|income|usage|consumption"
+    r"|\w*kosten|\w*ausgaben)\b",
     re.IGNORECASE,
 )
-"""What only a total answers."""
+"""Asks for a total where a time is named."""
+_ASKS_MEAN = lazy_regex(
+    r"\b(?P<mean>average|mean|avg|durchschnitt\w*|im schnitt|mittelwert|moyenne?s?)\b"
+    r"(?:\s+(?P<thing>\w+))?",
+    re.IGNORECASE,
+)
+_ASKS_PARTS = lazy_regex(
+    r"\s(?:by|per|(?:for|in|of) (?:each|every)|je|pro|nach|par|por)\s(?P<by>\w+)"
+    r"(?P<more>,|\s(?:and|und|et|y)\b)?",
+    re.IGNORECASE,
+)
+_LENGTHS = {"year": 4, "jahr": 4, "month": 7, "monat": 7, "mois": 7, "day": 10, "tag": 10}
+"""Of a time in ISO 8601."""
 _ASKS_SPENT = lazy_regex(
     r"\b(?:spen[dt]|spending|costs?|(?:we|i) (?:have |had )?(?:pay|paid)|ausgegeben|gekostet"
     r"|dépensé|coûté|speso|gastado)\b(?! (?:us|me) (?:by|from))",
@@ -78,28 +126,11 @@ _ASKS_PAY_OF = lazy_regex(
     re.IGNORECASE,
 )
 """What somebody is paid, who is not the one who asks."""
-_IS_PAY = lazy_regex(
-    r"\b(?:wages?|salary|salaries|pay|payroll|earn(?:s|ed|ings)?|takings|commissions?|löhne|lohn"
-    r"|gehalt|gehälter|salaire|salario|stipendio)\b",
-    re.IGNORECASE,
-)
-_IS_INCOME = lazy_regex(
-    r"\b(?:customers?|clients?|buyer|sales|sold(?: to)?|income|revenue|turnover|takings|earnings"
-    r"|orders? from customers|(?:invoices?|bills?) (?:sent|issued|out)|kunden?|umsatz|einnahmen"
-    r"|ventes|recettes|ventas|ingresos|vendite)\b",
-    re.IGNORECASE,
-)
-_IS_COSTS = lazy_regex(
-    r"\b(?:costs?|expenses?|spen[dt]|spendings?|outgoings|suppliers?|vendors?|payees?|purchases?"
-    r"|bought|kosten|ausgaben|lieferanten?|dépenses|fournisseurs?|gastos|proveedor|spese|fornitore)\b",
-    re.IGNORECASE,
-)
-"""What a title or the name of a column says of a table: what comes in or what goes out."""
 _ASKS_COUNT = lazy_regex(
     r"\W*(?:how (?:many|often)"
     r"|(?:what(?:['’]s| is| was) )?(?:the )?(?:total )?number of"
-    r"|wie\s?(?:viele|oft)|combien de (?:fois)?|quanti|quante"
-    r"|cu[aá]nt[oa]s)\b\s*(?P<counted>.*?)"
+    r"|wie\s?(?:viele|oft|viel(?=\s(?:kg|km|ha|[hlmt]|kilo\w*|tonnen|liter|meter|stunden)\b))"
+    r"|combien de (?:fois)?|quanti|quante|cu[aá]nt[oa]s)\b\s*(?P<counted>.*?)"
     r"(?=\s(?:did|do|does|have|has|had|are|is|were|was|can|will|of|in|on|at|from|with|by|for|since"
     r"|to|haben|hat|sind|waren|wurden|von|in[ms]?|am|bei|avons|ont|sont|abbiamo|sono|hemos|hay)\b"
     r"|\W*$)",
@@ -108,7 +139,8 @@ _ASKS_COUNT = lazy_regex(
 _QUALIFIES = lazy_regex(
     r"n['’]t\b|\b(?:not|no|none|never|without|except|but|besides|more|less|fewer|over|under|above"
     r"|other than|outside|excluding|apart from|below|before|after|since|between|till"
-    r"|until(?! (?:now|today))|least|most|per|each|every|average|monthly|weekly|yearly|nicht"
+    r"|to be|to pay|still|yet|until(?! (?:now|today))|least|most|per|each|every|average|monthly"
+    r"|weekly|yearly|nicht"
     r"|kein\w*|ohne|pro|je|jede[nrsm]?|durchschnittlich|außer|mehr|weniger|seit|vor|nach|bis|zwischen|pas"
     r"|sans|sauf|plus|moins|depuis|avant|après|non|senza|tranne|più|meno|da|dopo|prima|sin|excepto"
     r"|más|menos|desde|antes|después)\b",
@@ -119,33 +151,18 @@ _BOUND = lazy_regex(
     r"\b(?:by|up to|as of|through|bis(?: zu[mr]?)?|jusqu['’]\w+)\s*$", re.IGNORECASE
 )
 """Before a time, of which rows before it count too."""
-_DATE = lazy_regex(r"(?:date|day|when|datum|tag|fecha|data|jour)", re.IGNORECASE)
-"""The name of a column of dates that does not say of what."""
-_ASKS_PAID = lazy_regex(r"\b(?:pays?|paid|bezahlt|payé|pagato|pagado)\b", re.IGNORECASE)
-_IS_PAID = lazy_regex(
-    r"(?:date[ _])?(?:paid|bezahlt|payé|pagato|pagado)(?:[ _](?:on|am|le))?"
-    r"(?:[ _]date)?|payment[ _]date",
-    re.IGNORECASE,
-)
-"""The name of a column that says when, or whether, something was paid."""
+_PAID_ONES = lazy_regex(r"\b(?:of|the|all|total|many|any|our) paid\b", re.IGNORECASE)
+_STATES = "paid invoiced billed issued sent done used received bezahlt payé pagato pagado"
+"""Words of every question that are also what something is."""
+_LISTS = lazy_regex(r",|\b(?:and|or|und|oder|et|ou|y|o|e)\b", re.IGNORECASE)
+_PARTICIPLE = lazy_regex(r"[^\W\d_]{2,}ed", re.IGNORECASE)
 _ASKS_UNPAID = lazy_regex(
     r"\W*(?:which|what) (?P<things>\w+) (?:(?:are|is)(?: still)? unpaid"
     r"|(?:are|is|have|has)(?: still)? not(?: yet)?(?: been)? paid(?: yet)?)\W*",
     re.IGNORECASE,
 )
-_BESIDE_DATE = lazy_regex(r"[\sT]*(?:\d\d?:\d\d(?::\d\d(?:\.\d+)?)?\s*Z?)?[\s.,]*")
-_YES, _NO = (
-    frozenset({"yes", "y", "true", "x", "ja", "oui", "sì", "sí"}),
-    frozenset({"no", "n", "false", "nein", "non", "-"}),
-)
 _SUMS = "total totals altogether all sum sums add added up how much many amount insgesamt summe"
 """Words that ask for a sum and name no column."""
-_OF_TIMES = lazy_regex(
-    r"(?:the )?(?:years?|month|week|day|dates?|quarters?|jahr|monat|woche|tag|année|mois"
-    r"|jour)",
-    re.IGNORECASE,
-)
-"""The name of a column of numbers that say when."""
 _ASKS_UNIT_PRICE = lazy_regex(
     r"\b(?:price|cost|rate|pay|paid|charge|fee)s?\b.*\b(?:per|each|apiece|a piece|an hour|a mile)\b"
     r"|\b(?:did|does|do|would|will) (?:an?|one|each) .*\b(?:cost|sell for)\b"
@@ -153,25 +170,6 @@ _ASKS_UNIT_PRICE = lazy_regex(
     r"|\bhow much (?:is|was|are|were) (?:an?|one|each)\b",
     re.IGNORECASE,
 )
-_SAYS_TOTAL = lazy_regex(r"\b(?:totals?|altogether|in all|sum)\b", re.IGNORECASE)
-_LIST_PRICE = lazy_regex(
-    r"(?:.*[\W_])?(?:prices?|rates?|tariff|preis|tarif|prix|prezzo|precio)(?:[\W_].*)?",
-    re.IGNORECASE,
-)
-"""The name of a column of what things are sold for, unless it says of a total."""
-_OF_TOTAL = lazy_regex(r"total|gross|net|sum|paid|spent", re.IGNORECASE)
-_OF_QUANTITY = lazy_regex(
-    r"(?:qty|quantity|pieces|pcs|count|number|units|anzahl|menge|stück|quantité|cantidad|quantità)",
-    re.IGNORECASE,
-)
-_OF_PERSON = lazy_regex(
-    r"(?:paid[\W_]by|by|who|whom|name|person|member|wer|von|an|qui|nom|nombre|nome)", re.IGNORECASE
-)
-"""The name of a column that says who paid, or who was paid, besides those of costs and income."""
-_UNIT_PRICE = lazy_regex(
-    r"price|cost|rate|fee|charge|unit|per|each|preis|prix|prezzo|precio", re.IGNORECASE
-)
-"""The name of a column of what one of something costs."""
 _LARGEST = "largest|biggest|highest|greatest|most expensive|costliest|priciest"
 _SMALLEST = "smallest|lowest|cheapest|least expensive"
 _FIRST, _LAST = "first|earliest", "last|latest|most recent"
@@ -194,8 +192,8 @@ _GENERAL = (
     "until today for on to from the our my what is are was were in of it amount everything "
     "earn earned receive received make made ever done according everyone everybody overall "
     "many often times time there number with by at can will be been us me use used "
-    "insgesamt zusammen summe wie viel haben wir ich für ausgegeben bezahlt gekostet bisher "
-    "combien avons nous dépensé payé coûté quanto abbiamo speso cuánto hemos gastado"
+    "insgesamt zusammen summe wie viel haben wir ich für im am vom der ausgegeben bezahlt gekostet "
+    "bisher combien avons nous dépensé payé coûté quanto abbiamo speso cuánto hemos gastado"
 )
 """Words that every question for a total may have."""
 _OF_COUNTED = (
@@ -203,42 +201,64 @@ _OF_COUNTED = (
     "gefahren gearbeitet geschickt"
 )
 """Words that a question for a number may have besides: what is done with what is counted."""
-_DOCUMENTS_LOOKED_AT = 10
 _MOST_CITED = 5
 _MOST_LISTED = 20
 _CONFIDENCE, _CONFIDENCE_OF_TWO = 0.8, 0.5
 """Where one table fits, and where others that do come to something else."""
 
-
-class _Row(Struct, frozen=True):
-    hit: Hit
-    start: int
-    end: int
-    cells: Cells
-
-    @property
-    def text(self) -> str:
-        """It as the table has it."""
-        return self.hit.text[self.start : self.end]
-
-
-_Values = Mapping[str, Sequence[tuple[float, _Row]]]
+_Values = Mapping[str, Sequence[tuple[float, TableRow]]]
 """What rows have in some columns, by the names of these."""
 
 
 class _Extreme(Struct, frozen=True):
     """The rows of a table with the largest or smallest amount, or the first or last day."""
 
-    rows: tuple[_Row, ...]
+    rows: tuple[TableRow, ...]
     text: str
     is_ambiguous: bool
     """Whether another column of amounts may be meant, or other rows."""
 
 
+class _Choice(Struct, frozen=True):
+    """What of a question chooses rows of a table, besides a time."""
+
+    values: Mapping[str, Sequence[str]]
+    """Those of categories, in small letters, by their columns."""
+    numbers: Mapping[str, str]
+    """The columns that have a number, by that number."""
+    filled: Mapping[str, str]
+    """The columns with a yes, or a day on which something was done, and how the answer says so."""
+    terms: frozenset[str]
+    """Those of the other words, which must stand in a row."""
+    named: frozenset[str]
+    """Those of the values."""
+    conditions: Sequence[str]
+    """All of this, in words."""
+    is_ambiguous: bool
+    """Whether a value is also a word of the title."""
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """The terms of what the rows have."""
+        return self.terms | self.named
+
+    def takes(self, outcome: SearchOutcome, cells: Cells, columns: Sequence[str]) -> bool:
+        """Return whether it chooses a row with some cells, by words in some columns."""
+        return (
+            all(
+                any(is_of_name(cells.get(name, ""), value) for value in values)
+                for name, values in self.values.items()
+            )
+            and all(is_same_number(cells.get(name, ""), n) for n, name in self.numbers.items())
+            and not any(is_missing(cells.get(name, "")) for name in self.filled)
+            and self.terms <= _terms(outcome, " ".join(cells.get(name, "") for name in columns))
+        )
+
+
 class _Total(Struct, frozen=True):
     """Rows of a table that are asked for."""
 
-    rows: tuple[_Row, ...]
+    rows: tuple[TableRow, ...]
     column: str
     """Which is added up; "" where the rows are counted."""
     chosen_by: str
@@ -248,33 +268,54 @@ class _Total(Struct, frozen=True):
     """Whether the question has a word of the table's title."""
     is_ambiguous: bool = False
     """Whether some rows may be of something else of a longer name."""
+    parts: Mapping[str, Sequence[TableRow]] = {}
+    """The rows apart, by what they are of: by month, or by people who share a name."""
+    is_mean: bool = False
 
     @property
     def amount(self) -> float:
         """What they come to."""
+        return self._amount_of(self.rows)
+
+    def _amount_of(self, rows: Sequence[TableRow]) -> float:
         if not self.column:
-            return len(self.rows)
-        return round(sum(number(row.cells.get(self.column, "")) for row in self.rows), 2)
+            return len(rows)
+        values = [number(row.cells[self.column]) for row in rows if self.column in row.cells]
+        return round(sum(values) / (len(values) or 1 if self.is_mean else 1), 2)
 
     @property
     def text(self) -> str:
         """The amount, with what was added up."""
-        count = len(self.rows)
-        of_rows = f"{self.rows[0].hit.title}{self.sheet}{self.chosen_by}"
+        title = f"{self.rows[0].hit.title}{self.sheet}{self.chosen_by}"
+        valued = [row.cells for row in self.rows if not self.column or self.column in row.cells]
+        missing = len(self.rows) - len(valued)
+        said, plural = written(self.amount), ""
+        if self.parts:
+            each = [f"{written(self._amount_of(part))} for {of}" for of, part in self.parts.items()]
+            said, plural = ", ".join(each), "s"
         if not self.column:
-            return f"{count}: the number of rows of {of_rows}."
-        valued = sum(self.column in row.cells for row in self.rows)
-        rows = f"{valued} row{'s' if valued > 1 else ''} of {of_rows}"
-        said = f"{written(self.amount)} in total: the sum of {self.column} over {rows}"
-        return f"{said}; {count - valued} without one." if valued < count else f"{said}."
+            return f"{said}: the number{plural} of rows of {title}."
+        over = f"over {len(valued)} row{'s' if len(valued) > 1 else ''} of {title}"
+        over += f"; {missing} without one." if missing else "."
+        if self.is_mean:
+            return (
+                f"{said}{'' if plural else ' on average'}: the mean{plural} of {self.column} {over}"
+            )
+        below = [cells for cells in valued if number(cells[self.column]) < 0]
+        if not plural:
+            said += " in total"
+            said += (
+                f", of which {reductions(below, self.column)}" if below and below != valued else ""
+            )
+        return f"{said}: the sum{plural} of {self.column} {over}"
 
 
 def total_answer(outcome: SearchOutcome) -> Answer | None:
     """Return what the rows come to that a question asks for; None where no table tells."""
     asked = outcome.asked.text
-    if not (_ASKS_TOTAL.search(asked) or _ASKS_COUNT.match(asked)):
+    if not (_asks_total(outcome) or _ASKS_PARTS.search(asked)):
         return None
-    if _ASKS_UNIT_PRICE.search(asked) and not _SAYS_TOTAL.search(asked):
+    if _ASKS_UNIT_PRICE.search(asked) and not _ASKS_PLAINLY.search(asked):
         return None
     fitting = list(_totals(outcome))
     found = [each for each in fitting if each.is_named] or fitting
@@ -283,6 +324,14 @@ def total_answer(outcome: SearchOutcome) -> Answer | None:
     best = found[0]
     unsure = best.is_ambiguous or any(each.amount != best.amount for each in found)
     return _answer_of_rows(best.text, best.rows, unsure=unsure)
+
+
+def _asks_total(outcome: SearchOutcome) -> bool:
+    asked = outcome.asked.text
+    if any(each.search(asked) for each in (_ASKS_TOTAL, _ASKS_MEAN)) or _ASKS_COUNT.match(asked):
+        return True
+    has_time = outcome.asked.periods or date_spans(asked)
+    return bool(has_time and _NAMES_COSTS.match(asked))
 
 
 def extreme_answer(outcome: SearchOutcome) -> Answer | None:
@@ -296,7 +345,7 @@ def extreme_answer(outcome: SearchOutcome) -> Answer | None:
         return None
     rest = replace(outcome.asked, text=f"{asked['before']}{asked['after'].lstrip()}")
     plain = replace(outcome, asked=rest)
-    found = [each for rows in _tables(plain) if (each := _extreme(plain, rows, asked))]
+    found = [each for rows in plain.tables if (each := _extreme(plain, rows, asked))]
     if not found or len(found[0].rows) > _MOST_CITED:
         return None
     rows = [row.text for row in found[0].rows]
@@ -306,7 +355,7 @@ def extreme_answer(outcome: SearchOutcome) -> Answer | None:
     return _answer_of_rows(found[0].text, found[0].rows, unsure=unsure)
 
 
-def _answer_of_rows(text: str, rows: Sequence[_Row], *, unsure: bool) -> Answer:
+def _answer_of_rows(text: str, rows: Sequence[TableRow], *, unsure: bool) -> Answer:
     quoted = (HitExcerpt(row.hit, row.start, row.end) for row in rows)
     excerpts = joined_by_passage(quoted)[:_MOST_CITED]
     numbers = "".join(f" [{place}]" for place in range(1, len(excerpts) + 1))
@@ -330,12 +379,13 @@ def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
     if asked is None:
         return None
     things = _terms(outcome, asked["things"])
-    found: list[tuple[_Row, ...]] = []
-    for rows in _tables(outcome):
-        paid = _paid_column(rows)
+    found: list[tuple[TableRow, ...]] = []
+    for rows in outcome.tables:
+        cells = _cells(rows)
+        paid = paid_column(cells) or next(iter(state_paid(cells)), "")
         if not paid or not things <= _terms_of(outcome, *_titles(rows), *rows[0].cells):
             continue
-        if unpaid := tuple(row for row in rows if _is_unpaid(row, paid)):
+        if unpaid := tuple(row for row in rows if is_unpaid(row.cells.get(paid, ""))):
             found.append(unpaid)
     if len(found) != 1 or len(found[0]) > _MOST_LISTED:
         return None
@@ -358,29 +408,45 @@ def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
     """
     question = outcome.asked.text
     counts = _ASKS_COUNT.match(question)
-    asks_count = counts is not None and bool(counts["counted"])  # not how often
     asks_unit_price = _ASKS_UNIT_PRICE.search(question) is not None
     extreme = _ASKS_EXTREME.match(question)
     asks_pay = _ASKS_PAY_OF.search(question)
-    is_concerned = (
-        asks_count or asks_unit_price or extreme or asks_pay or _ASKS_PLAINLY.search(question)
-    )
-    if not (answer.found and answer.citations and is_concerned):
+    mean = _ASKS_MEAN.search(question)
+    asks_count = counts and counts["counted"]  # not how often
+    asks_other = asks_count or asks_unit_price or extreme or mean or asks_pay
+    if not (answer.found and answer.citations) or answer.method == METHOD:
         return answer
     lines = [line for cited in answer.citations for line in cited.quote.splitlines() if line]
-    if answer.method == METHOD or not all(map(is_table_row, lines)):
+    says_sum = any(is_sum(row_cells(line)) for line in lines)
+    rows = [line for line in lines if is_table_row(line)]
+    if not says_sum and any(_is_of_other_time(outcome, row) for row in rows):
+        return _as_unsure(answer)
+    if rows != lines or not (asks_other or _ASKS_PLAINLY.search(question)):
         return answer
-    if asks_unit_price and not all(_has_price_of_many(row_cells(line)) for line in lines):
+    if asks_unit_price and not all(has_price_of_many(row_cells(line)) for line in lines):
         return answer
     names = [cited.title for cited in answer.citations] + column_names([*map(row_cells, lines)])
-    if asks_pay and _IS_PAY.search(re.sub(r"[_\W]+", " ", " ".join(names))):
+    if asks_pay and IS_PAY.search(re.sub(r"[_\W]+", " ", " ".join(names))):
         return answer
-    if extreme and all(extreme["extreme"].lower() in line.lower() for line in lines):
+    said = extreme["extreme"] if extreme else mean["mean"] if mean else ""
+    if said and all(said.lower() in line.lower() for line in lines):
         return answer
-    if not asks_unit_price and any(is_sum(row_cells(line)) for line in lines):
+    if not asks_unit_price and says_sum:
         return answer  # the table says itself what it comes to
     if counts and len(lines) == 1 and _says_how_many(outcome, row_cells(lines[0]), counts):
         return answer
+    return _as_unsure(answer)
+
+
+def _is_of_other_time(outcome: SearchOutcome, line: str) -> bool:
+    """Return whether a row has dates, and none of the one period that a question names."""
+    if len(outcome.asked.periods) != 1 or lacks_year(outcome.asked.periods[0].text):
+        return False
+    days = [span.iso for value in row_cells(line).values() for span in date_spans(value)]
+    return bool(days) and not any(outcome.asked.periods[0].covers(iso) is not False for iso in days)
+
+
+def _as_unsure(answer: Answer) -> Answer:
     return replace(
         answer,
         text=f"{UNSURE} {answer.text}",
@@ -390,22 +456,17 @@ def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
     )
 
 
-def _has_price_of_many(cells: Cells) -> bool:
-    """Return whether a row has an amount and a quantity, but no price of one."""
-    amount = amount_column([cells])
-    return (
-        bool(amount)
-        and not any(map(_UNIT_PRICE.search, cells))
-        and any(name != amount and _is_quantity([cells], name) for name in cells)
-    )
-
-
 def _says_how_many(outcome: SearchOutcome, cells: Cells, counts: re.Match[str]) -> bool:
-    """Return whether a row has a number of what is counted: "rooms: 5" for how many rooms."""
+    """Return whether a row has a number of what is counted: "rooms: 5" for how many rooms.
+
+    The row of a day says nothing of a longer time.
+    """
     counted = _terms(outcome, counts["counted"])
-    return any(
+    is_long = any(period.first < period.last for period in outcome.asked.periods)
+    is_of_day = any(len(span.iso) == 10 for cell in cells.values() for span in date_spans(cell))
+    return not (is_long and is_of_day) and any(
         re.search(r"\d", value)
-        and not (is_identifier([cells], name) or _is_date(value))
+        and not (is_identifier([cells], name) or is_date(value))
         and not counted.isdisjoint(_terms_of(outcome, name, value))
         for name, value in cells.items()
     )
@@ -413,100 +474,97 @@ def _says_how_many(outcome: SearchOutcome, cells: Cells, counts: re.Match[str]) 
 
 def _totals(outcome: SearchOutcome) -> Iterator[_Total]:
     """Yield the totals that fit, those of the best hits first."""
-    for own in _tables(outcome):
-        if not _answers_direction(outcome.asked.text, own):
-            continue
-        if total := _total(outcome, own):
+    for own in outcome.tables:
+        total = _total(outcome, own) if _answers_direction(outcome.asked.text, own) else None
+        if total:
             yield replace(total, sheet=_sheet(outcome, own))
 
 
-def _sheet(outcome: SearchOutcome, own: Sequence[_Row]) -> str:
+def _sheet(outcome: SearchOutcome, own: Sequence[TableRow]) -> str:
     """Return the heading of a table's rows in brackets if its document has others, else ""."""
     hit = own[0].hit
-    is_one_of_several = hit.heading and len(own) < len(_rows(outcome.load_document(hit)))
+    is_one_of_several = hit.heading and len(own) < len(table_rows(outcome.load_document(hit)))
     return f" ({hit.heading})" if is_one_of_several else ""
 
 
-def _tables(outcome: SearchOutcome) -> Iterator[list[_Row]]:
-    """Yield the rows of each table, those of the best hits first."""
-    seen: set[tuple[str, str, str]] = set()
-    documents = dict.fromkeys(hit.document for hit in outcome.hits)
-    looked_at = frozenset(islice(documents, _DOCUMENTS_LOOKED_AT))
-    for hit in outcome.hits:
-        if hit.document not in looked_at:
-            continue
-        table = (*hit.document, hit.heading)
-        first = hit.text.removeprefix(hit.heading).lstrip().partition("\n")[0]
-        if table in seen or not is_table_row(first):
-            continue
-        seen.add(table)
-        rows = _rows(outcome.load_document(hit))
-        if own := [row for row in rows if row.hit.heading == hit.heading]:
-            yield own
-
-
-def _answers_direction(question: str, rows: Sequence[_Row]) -> bool:
+def _answers_direction(question: str, rows: Sequence[TableRow]) -> bool:
     """Return whether a table may be of the money asked for: what is spent, or what comes in."""
-    names = [*_titles(rows), *column_names([row.cells for row in rows])]
+    names = [*_titles(rows), *column_names(_cells(rows))]
     said = re.sub(r"[_\W]+", " ", " ".join(names))
-    is_income, is_costs = bool(_IS_INCOME.search(said)), bool(_IS_COSTS.search(said))
-    if _ASKS_PAY_OF.search(question) and not _IS_PAY.search(said):
+    is_income, is_costs = bool(IS_INCOME.search(said)), bool(IS_COSTS.search(said))
+    if _ASKS_PAY_OF.search(question) and not IS_PAY.search(said):
         return is_costs and not is_income  # what a customer pays is not the mechanic's wage
     if is_income == is_costs:
         return True
-    is_of_other = _ASKS_SPENT if is_income else _ASKS_EARNED
-    is_of_own = _ASKS_EARNED if is_income else _ASKS_SPENT
-    return not is_of_other.search(question) or bool(is_of_own.search(question))
+    own, other = (_ASKS_EARNED, _ASKS_SPENT) if is_income else (_ASKS_SPENT, _ASKS_EARNED)
+    return not other.search(question) or bool(own.search(question))
 
 
-def _is_of_payments(outcome: SearchOutcome, rows: Sequence[_Row], column: str) -> bool:
-    """Return whether what a column comes to may be asked for: not where it is a list of prices.
-
-    Money that was spent or earned is that of a table with a day, a person or a quantity; prices
-    add up only with a day, and with no quantity that they are to be multiplied by.
-    """
+def _total(outcome: SearchOutcome, rows: Sequence[TableRow]) -> _Total | None:
+    """Return what the rows of a table that a question chooses come to, as it asks for it."""
     question = outcome.asked.text
-    asks_money = any(each.search(question) for each in (_ASKS_SPENT, _ASKS_EARNED, _ASKS_PAID))
-    if not asks_money and _terms_of(outcome, column) <= _terms(outcome, question):
-        return True
-    cells = [row.cells for row in rows]
-    names = column_names(cells)
-    has_days = any(any(_times_in_column(name, rows, None) or ()) for name in names)
-    if _LIST_PRICE.fullmatch(column) and not _OF_TOTAL.search(column):
-        return has_days and not any(map(_OF_QUANTITY.fullmatch, names))
-    said = re.sub(r"[_\W]+", " ", " ".join([*_titles(rows), *names]))
-    return (
-        has_days
-        or bool(_IS_COSTS.search(said) or _IS_INCOME.search(said))
-        or any(map(_OF_PERSON.fullmatch, names))
-        or any(name != column and _is_quantity(cells, name) for name in names)
-    )
+    parts = _ASKS_PARTS.search(question)
+    of_rows = _parts_of_rows(outcome, rows, parts["by"]) if parts else []
+    if not (of_rows or _asks_total(outcome)) or (parts and of_rows and parts["more"]):
+        return None
+    question = question.replace(parts[0], "") if parts and of_rows else question
+    mean = _ASKS_MEAN.search(question)
+    question = question.replace(mean["mean"], "") if mean else question
+    plain = replace(outcome, asked=replace(outcome.asked, text=question))
+    asked = _asked_period(plain, rows)
+    column = _column(plain, rows, asked[1], mean) if asked else None
+    total = None if asked is None or column is None else _total_of(plain, rows, asked, column)
+    if total is None or not (of_rows or mean):
+        return total
+    part_of = {id(row): part for row, part in zip(rows, of_rows, strict=False)}
+    by_part = _by_part(total.rows, [part_of.get(id(row), "") for row in total.rows])
+    if of_rows and ("" in by_part or len(by_part) > _MOST_LISTED):
+        return None
+    return replace(total, parts=by_part if of_rows else total.parts, is_mean=bool(mean))
 
 
-def _is_quantity(cells: Sequence[Cells], name: str) -> bool:
-    values = [row[name] for row in cells if name in row]
-    return all(map(is_number, values)) and not is_identifier(cells, name)
-
-
-def _total(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Total | None:
+def _column(
+    outcome: SearchOutcome, rows: Sequence[TableRow], asked: str, mean: re.Match[str] | None
+) -> str | None:
+    """Return the column that a question without its time asks for; see ``_counted_column``."""
     question = outcome.asked.text
-    counts = _ASKS_COUNT.match(question)
-    asked = _asked_period(outcome, rows)
-    if asked is None:
+    if counts := _ASKS_COUNT.match(question):
+        counted = _counted_column(outcome, rows, counts["counted"])
+        return counted if counted or not mean else None
+    column = _added_column(outcome, rows, asked)
+    if column is None:
         return None
-    column = (
-        _counted_column(outcome, rows, counts["counted"])
-        if counts
-        else _added_column(outcome, rows, asked[1])
-    )
-    if column is None or (column and not counts and not _is_of_payments(outcome, rows, column)):
-        return None
-    return _total_of(outcome, rows, asked, column)
+    terms, words = _terms_of(outcome, column), _terms(outcome, question)
+    if mean:
+        is_of_mean = _is_of(outcome, rows, mean["thing"] or "", question)
+        return column if is_of_mean or not terms.isdisjoint(words) else None
+    asks_money = any(each.search(question) for each in (_ASKS_SPENT, _ASKS_EARNED, SAYS_PAID))
+    is_named = not asks_money and terms <= words
+    is_fitting = is_named or is_of_payments(_cells(rows), column, " ".join(_titles(rows)))
+    return column if is_fitting else None
+
+
+def _by_part(rows: Sequence[TableRow], parts: Sequence[str]) -> dict[str, list[TableRow]]:
+    found: dict[str, list[TableRow]] = {}
+    for row, part in zip(rows, parts, strict=True):
+        found.setdefault(part, []).append(row)
+    return found
+
+
+def _parts_of_rows(outcome: SearchOutcome, rows: Sequence[TableRow], by: str) -> list[str]:
+    """Return the month, or what another column says, of each row; [] if it has no such column."""
+    if length := _LENGTHS.get(by.lower()):
+        times = _row_times(outcome, rows)
+        days = times.of_rows if times else ()
+        return [iso[:length] if len(iso) >= length else "" for iso in days]
+    terms = _terms(outcome, by)
+    named = [each for each in choosing_columns(_cells(rows)) if terms == _terms_of(outcome, each)]
+    return [row.cells.get(named[0], "") for row in rows] if terms and named else []
 
 
 def _total_of(
     outcome: SearchOutcome,
-    rows: Sequence[_Row],
+    rows: Sequence[TableRow],
     asked: tuple[TimeExpression | None, str],
     column: str,
 ) -> _Total | None:
@@ -518,70 +576,54 @@ def _total_of(
         asked: The time that the question names, and the question without it.
         column: The one to add up; "" for the rows as they are.
     """
-    question = outcome.asked.text
-    counts = _ASKS_COUNT.match(question)
+    question, languages = outcome.asked.text, outcome.languages
     period, rest = asked
     times = _row_times(outcome, rows) if period else None
     if period is not None and times is None:
         return None  # it isn't known which rows are of that time
-    years = _years_meant(question, period, times) if period and times else []
+    years = years_meant(question, period, times.of_rows) if period and times else []
     period = years[-1] if years else period
-    in_time = [_lies_in(iso, period) for iso in times.of_rows] if times and period else None
+    in_time = [period.covers(iso) for iso in times.of_rows] if times and period else None
     if in_time and None in in_time:
         return None
-    general = f"{_GENERAL} {_OF_COUNTED}" if counts else _GENERAL
-    wanted_terms = _terms(outcome, rest) - _terms(outcome, general)
-    by_row = wanted_terms - _terms_of(outcome, *_titles(rows), *rows[0].cells)
-    yes_no = _conditions(outcome, rows, wanted_terms, by_row, column) if counts else []
-    if yes_no is None:
+    choice = _choice(outcome, rows, rest, (column, times.column if times else ""))
+    is_named = _names_table(outcome, rest, rows)
+    if choice is None or not (period or is_named or choice.named or _wanted(outcome, rest)):
         return None
-    by_number = _number_columns(outcome, rows, rest)
-    by_words = by_row.difference(*(_terms(outcome, value) for value in by_number))
-    choosing = _choosing_columns(rows)
-    paid = _paid_column(rows) if _ASKS_PAID.search(question) else ""
-    if paid and times and times.column != paid:
-        return None  # it isn't known when it was paid
+    choosing = choosing_columns(_cells(rows))
     fitting = [
         row
         for row, is_in_time in zip(rows, in_time or [True] * len(rows), strict=True)
-        if is_in_time
-        and not (paid and _is_unpaid(row, paid))
-        and all(row.cells.get(name, "").lower() in _YES for name in yes_no)
-        and all(_is_same_number(row.cells.get(by_number[n], ""), n) for n in by_number)
-        and by_words <= _terms(outcome, " ".join(row.cells.get(name, "") for name in choosing))
+        if is_in_time and choice.takes(outcome, row.cells, choosing)
     ]
-    if not fitting or not (wanted_terms or period):
+    if not fitting or (column and not any(column in row.cells for row in fitting)):
         return None
-    if column and not any(column in row.cells for row in fitting):
-        return None
-    if column and len(currencies([row.cells for row in fitting], column)) > 1:
+    if column and len(currencies(_cells(fitting), column)) > 1:
         return None
     if column and len(fitting) == 1 and not _ASKS_PLAINLY.search(question):
         values = [fitting[0].cells.get(name, "") for name in choosing]
-        if any(_has_more(outcome, value, by_words) for value in values):
+        if any(has_more(value, choice.asked, languages) for value in values):
             return None
-    words = [
-        f"{by_number[word]} {word}" if word in by_number else word
-        for word in re.findall(r"\w+", rest)
-        if _terms(outcome, word) & by_row
-    ]
-    conditions = [f"with {' '.join(words)}"] if words else []
-    conditions += [f"where {column} is yes" for column in yes_no]
-    conditions += [f"that have {paid}"] if paid else []
-    conditions += [_in_words(period)] if period else []
+    said = {name: [row.cells.get(name, "") for row in fitting] for name in choosing}
+    names = [name for name in choosing if are_namesakes(said[name], choice.asked, languages)]
+    conditions = [*choice.conditions, *([period.in_words] if period else [])]
     conditions += [f"by {times.column}"] if times and times.is_one_of_several else []
+    if gaps := period.gaps(times.of_rows) if times and period else []:
+        conditions.append(f"(the table {' and '.join(gaps)})")
     return _Total(
         tuple(fitting),
         column,
         f" {' '.join(conditions)}" if conditions else "",
-        is_named=_names_table(outcome, rest, rows),
+        is_named=is_named,
         is_ambiguous=len(years) > 1
-        or any(_has_longer_names(outcome, fitting, name, by_words) for name in choosing),
+        or choice.is_ambiguous
+        or any(has_longer_names(said[name], choice.asked, languages) for name in choosing),
+        parts=_by_part(fitting, said[names[0]]) if names else {},
     )
 
 
 def _extreme(
-    outcome: SearchOutcome, rows: Sequence[_Row], superlative: re.Match[str]
+    outcome: SearchOutcome, rows: Sequence[TableRow], superlative: re.Match[str]
 ) -> _Extreme | None:
     """Return the rows of a table that a superlative means; ``outcome`` is of the rest.
 
@@ -617,7 +659,7 @@ def _extreme(
     )
 
 
-def _days(outcome: SearchOutcome, rows: Sequence[_Row], chosen: _Total) -> _Values:
+def _days(outcome: SearchOutcome, rows: Sequence[TableRow], chosen: _Total) -> _Values:
     """Return the first day of each row that is chosen, by the column that says when it was."""
     times = _row_times(outcome, rows)
     if times is None:
@@ -634,7 +676,7 @@ def _days(outcome: SearchOutcome, rows: Sequence[_Row], chosen: _Total) -> _Valu
 
 def _amounts(outcome: SearchOutcome, chosen: _Total, asked: str) -> _Values:
     """Return the amounts in each column that may be meant: the one named, otherwise all."""
-    cells = [row.cells for row in chosen.rows]
+    cells = _cells(chosen.rows)
     is_named = _terms_of(outcome, chosen.column) <= _terms(outcome, asked)
     columns = dict.fromkeys([chosen.column, *(() if is_named else amount_columns(cells))])
     return {
@@ -643,22 +685,21 @@ def _amounts(outcome: SearchOutcome, chosen: _Total, asked: str) -> _Values:
     }
 
 
-def _is_of(outcome: SearchOutcome, rows: Sequence[_Row], thing: str, rest: str) -> bool:
+def _is_of(outcome: SearchOutcome, rows: Sequence[TableRow], thing: str, rest: str) -> bool:
     """Return whether a table is of things by its title, or is named and has such a column."""
     thing = thing.strip(WORD_PUNCTUATION).lower()
     terms = _terms(outcome, thing)
     if not terms:
         return False
-    titles = _titles(rows)
-    if any(terms <= _terms_of(outcome, name) for name in column_names([r.cells for r in rows])):
+    if any(terms <= _terms_of(outcome, name) for name in column_names(_cells(rows))):
         return _names_table(outcome, rest, rows)
-    is_in_title = thing in re.split(r"[_\W]+", " ".join(titles).lower())
-    return terms <= _terms_of(outcome, *titles) and not is_in_title
+    is_in_title = thing in re.split(r"[_\W]+", " ".join(_titles(rows)).lower())
+    return terms <= _terms_of(outcome, *_titles(rows)) and not is_in_title
 
 
 def _with_extreme(
-    values: Sequence[tuple[float, _Row]], *, is_last: bool, place: int
-) -> tuple[_Row, ...]:
+    values: Sequence[tuple[float, TableRow]], *, is_last: bool, place: int
+) -> tuple[TableRow, ...]:
     """Return the rows with the largest value, or the smallest, or the row of a further place.
 
     No row has a further place if several share it or one before it.
@@ -674,7 +715,7 @@ def _with_extreme(
 
 
 def _asked_period(
-    outcome: SearchOutcome, rows: Sequence[_Row]
+    outcome: SearchOutcome, rows: Sequence[TableRow]
 ) -> tuple[TimeExpression | None, str] | None:
     """Return the time that a question names, None for none, and the question without it.
 
@@ -702,22 +743,23 @@ class _Times(Struct, frozen=True):
     """In ISO 8601, a day, a month or a year; "" where the row has none."""
 
 
-def _row_times(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Times | None:
+def _row_times(outcome: SearchOutcome, rows: Sequence[TableRow]) -> _Times | None:
     """Return when each row was; None if it isn't known by which column, or not of each row.
 
     Of several columns of dates it is the one that the question names, or the one that is called
     nothing but the date.
     """
     is_day_first = is_day_before_month("\n".join(row.text for row in rows))
+    cells = _cells(rows)
     of_column: dict[str, tuple[str, ...]] = {}
-    for name in column_names([row.cells for row in rows]):
-        if times := _times_in_column(name, rows, is_day_first):
+    for name in column_names(cells):
+        if times := times_in_column(cells, name, rows[0].hit.created_at, is_day_first):
             of_column[name] = times
     asked = _terms(outcome, outcome.asked.text)
     named = [name for name in of_column if not asked.isdisjoint(_terms_of(outcome, name))]
-    if _ASKS_PAID.search(outcome.asked.text) and (paid := _paid_column(rows)):
+    if SAYS_PAID.search(outcome.asked.text) and (paid := paid_column(cells)):
         named = [name for name in of_column if name == paid]
-    plain = [name for name in of_column if _DATE.fullmatch(name)]
+    plain = [name for name in of_column if OF_DATE.fullmatch(name)]
     for names in (named, [*of_column], plain):
         if len(names) == 1:
             found = _Times(names[0], len(of_column) > 1, of_column[names[0]])
@@ -725,82 +767,21 @@ def _row_times(outcome: SearchOutcome, rows: Sequence[_Row]) -> _Times | None:
     return None
 
 
-def _years_meant(question: str, period: TimeExpression, times: _Times) -> list[TimeExpression]:
-    """Return a period that lacks its year in each of the years in which it has rows, in order.
-
-    It is returned as it is if it has a year, or rows in none.
-    """
-    if period.is_open or not lacks_year(period.text):
-        return [period]
-    years = sorted({days_of_iso(iso)[0].year for iso in times.of_rows if iso})
-    found = [
-        TimeExpression(period.text, each.first, each.last)
-        for year in years
-        for each in periods(question, date(year, 12, 31))
-        if question[each.start : each.end] == period.text and each.first <= period.first
-    ]
-    with_rows = [each for each in found if any(_lies_in(iso, each) for iso in times.of_rows)]
-    return with_rows or [period]
-
-
-def _times_in_column(
-    name: str, rows: Sequence[_Row], is_day_first: bool | None
-) -> tuple[str, ...] | None:
-    """Return the dates in a column, "" for a missing one; None once a cell is something else."""
-    times = []
-    for row in rows:
-        cell = row.cells.get(name, "")
-        time = _time_of_cell(cell, row, is_day_first) if cell else ""
-        if cell and not time:
-            return None
-        times.append(time)
-    return tuple(times)
-
-
-def _time_of_cell(cell: str, row: _Row, is_day_first: bool | None) -> str:
-    """Return the date that a cell is, in ISO 8601; "" if it is something else."""
-    spans = date_spans(cell, row.hit.created_at, is_day_first=is_day_first)
-    if len(spans) != 1:
-        return ""
-    beside = cell[: spans[0].start] + cell[spans[0].end :]
-    return spans[0].iso if _BESIDE_DATE.fullmatch(beside) else ""
-
-
-def _lies_in(iso: str, period: TimeExpression) -> bool | None:
-    """Return whether a date lies in a period; None if only a part of it does."""
-    if not iso:
-        return False
-    first, last = days_of_iso(iso)
-    if period.contains(first) and period.contains(last):
-        return True
-    return None if first <= period.last and last >= period.first else False
-
-
-def _in_words(period: TimeExpression) -> str:
-    first, last = period.first.isoformat(), period.last.isoformat()
-    if period.is_open:
-        return f"until {last}" if period.first == date.min else f"since {first}"
-    for length in (4, 7, 10):
-        if days_of_iso(first[:length]) == (period.first, period.last):
-            return f"of {first[:length]}"
-    return f"from {first} to {last}"
-
-
 # --- the rows that are asked for -----------------------------------------------------------------
 
 
-def _counted_column(outcome: SearchOutcome, rows: Sequence[_Row], counted: str) -> str | None:
+def _counted_column(outcome: SearchOutcome, rows: Sequence[TableRow], counted: str) -> str | None:
     """Return the column that says how many, "" if rows are to be counted; None if neither does.
 
     A column that is called what is counted, but in the singular, says which ("tank: 9").  The rows
     are these things if each is another one, and the table is of them by its title.
     """
-    if not rows:
-        return None
-    thing = counted.split()[-1] if counted.strip() else ""
+    words = counted.split()
+    things = [word for word in words if not _PARTICIPLE.fullmatch(word)] or words
+    thing = things[-1] if things else ""
     terms = _terms(outcome, thing)
     is_of_things = terms <= _terms_of(outcome, *_titles(rows))
-    cells = [row.cells for row in rows]
+    cells = _cells(rows)
     for name in column_names(cells):
         if not terms or terms != _terms_of(outcome, name):
             continue
@@ -809,15 +790,23 @@ def _counted_column(outcome: SearchOutcome, rows: Sequence[_Row], counted: str) 
             return "" if is_of_things and len(set(values)) == len(rows) else None
         if is_summable(name):
             return name if all(map(is_number, values)) else None
-    return "" if is_of_things else None
+    if is_of_things:
+        return ""
+    in_rows = _terms(outcome, " ".join(value for row in cells for value in row.values()))
+    columns = [name for name in column_names(cells) if is_quantity(cells, name)]
+    units = {word.lower() for word in things}
+    in_unit = [name for name in columns if re.split(r"[\W_]+", name.lower())[-1] in units]
+    of_thing = [name for name in columns if terms <= in_rows and OF_QUANTITY.fullmatch(name)]
+    quantities = in_unit or of_thing
+    return quantities[0] if terms and len(quantities) == 1 and is_summable(quantities[0]) else None
 
 
-def _added_column(outcome: SearchOutcome, rows: Sequence[_Row], asked: str) -> str | None:
+def _added_column(outcome: SearchOutcome, rows: Sequence[TableRow], asked: str) -> str | None:
     """Return the column of numbers that a question names, else that of amounts.
 
     None if it names two, or what cannot be added up.
     """
-    cells = [row.cells for row in rows]
+    cells = _cells(rows)
     words = _terms(outcome, asked) - _terms(outcome, _SUMS)
     in_rows = _terms(outcome, " ".join(value for row in cells for value in row.values()))
     beside = in_rows | _terms_of(outcome, *_titles(rows))
@@ -825,7 +814,7 @@ def _added_column(outcome: SearchOutcome, rows: Sequence[_Row], asked: str) -> s
     for name in column_names(cells):
         values = [row[name] for row in cells if name in row]
         terms = _terms_of(outcome, name) - _terms(outcome, _SUMS)
-        if sum(map(is_number, values)) < 0.8 * len(values) or _OF_TIMES.fullmatch(name):
+        if sum(map(is_number, values)) < 0.8 * len(values) or OF_TIMES.fullmatch(name):
             continue
         if is_identifier(cells, name):
             continue
@@ -837,103 +826,119 @@ def _added_column(outcome: SearchOutcome, rows: Sequence[_Row], asked: str) -> s
     return summable[0] if len(summable) == 1 else None
 
 
-def _conditions(
-    outcome: SearchOutcome,
-    rows: Sequence[_Row],
-    wanted: frozenset[str],
-    by_row: frozenset[str],
-    counted: str,
-) -> list[str] | None:
-    """Return the columns of yes and no that words of a question name, besides the table's title.
+def _choice(
+    outcome: SearchOutcome, rows: Sequence[TableRow], rest: str, used: tuple[str, str]
+) -> _Choice | None:
+    """Return what a question says of rows besides their time; None if that tells no rows apart.
 
-    None if they name another column than the counted one without one of its values, which tells no
-    rows apart.
+    A word that is a value of a column of categories chooses by that column alone.  Others must
+    stand in the row, the title or the names of columns.
+
+    Args:
+        outcome: Of the question.
+        rows: All of the table's.
+        rest: The question without the time.
+        used: The columns that are added up and that say when.
     """
-    open_words = wanted - _terms_of(outcome, *_titles(rows))
-    named = []
-    for name in column_names([row.cells for row in rows]):
-        terms = _terms_of(outcome, name)
-        values = {row.cells[name].lower() for row in rows if name in row.cells}
-        if not terms or terms.isdisjoint(open_words) or name == counted:
-            continue
-        if values <= _YES | _NO:
-            named.append(name)
-        elif by_row.isdisjoint(_terms(outcome, " ".join(values))):
+    cells = _cells(rows)
+    values, unused = _values_named(outcome, cells, rest, used)
+    if any(len(each) > 1 for each in values.values()) and not _LISTS.search(rest):
+        return None
+    wanted = _wanted(outcome, unused)
+    title = _terms_of(outcome, *_titles(rows))
+    by_row = wanted - title - _terms_of(outcome, *rows[0].cells)
+    words = re.findall(r"\w+", rest)
+    in_rows = {word for row in cells for word in re.findall(r"\w+", " ".join(row.values()).lower())}
+    unlike = [w for w in words if _PARTICIPLE.fullmatch(w) and w.lower() not in in_rows]
+    if not by_row.isdisjoint(_terms(outcome, " ".join(unlike))):
+        return None  # what was opened need not be open
+    others = [name for name in column_names(cells) if name not in used and name not in values]
+    filled = _filled_columns(outcome, cells, unused, wanted - title, others)
+    if _ASKS_COUNT.match(outcome.asked.text):
+        for name in [each for each in others if each not in filled]:
+            said = _terms(outcome, " ".join(row.get(name, "") for row in cells))
+            if _terms_of(outcome, name) & (wanted - title) and by_row.isdisjoint(said):
+                return None
+    if SAYS_PAID.search(outcome.asked.text):
+        paid = paid_column(cells)
+        if paid and used[1] not in ("", paid):
+            return None  # it isn't known when it was paid
+        if paid:
+            filled[paid] = f"that have {paid}"
+        elif (state := state_paid(cells)) and state[0] not in values:
+            values[state[0]], filled[state[0]] = [state[1]], f"that are {state[1]}"
+        elif not state and _PAID_ONES.search(rest):
             return None
-    return named
-
-
-def _number_columns(outcome: SearchOutcome, rows: Sequence[_Row], asked: str) -> dict[str, str]:
-    """Return the columns that a question names before a number ("tank 9"), by that number."""
-    columns = {
-        terms: name
-        for name in column_names([row.cells for row in rows])
-        if (terms := _terms_of(outcome, name))
-    }
-    words = re.findall(r"\w+", asked)
-    return {
-        value: columns[terms]
-        for name, value in pairwise(words)
-        if value.isdecimal() and (terms := _terms(outcome, name)) in columns
-    }
-
-
-def _choosing_columns(rows: Sequence[_Row]) -> list[str]:
-    """Return the columns whose values choose rows: all but those of quantities and dates."""
-    cells = [row.cells for row in rows]
-    return [
-        name
-        for name in column_names(cells)
-        if is_identifier(cells, name)
-        or not all(is_number(row[name]) or _is_date(row[name]) for row in cells if name in row)
+    named = _terms(outcome, " ".join(value for each in values.values() for value in each))
+    numbers = columns_before_numbers(cells, rest, outcome.languages)
+    shown = [
+        f"{numbers[word]} {word}" if word in numbers else word
+        for word in words
+        if _terms(outcome, word) & (by_row | named)
     ]
+    return _Choice(
+        values,
+        numbers,
+        filled,
+        by_row.difference(*(_terms(outcome, value) for value in numbers)),
+        named,
+        ([f"with {' '.join(shown)}"] if shown else []) + [*filled.values()],
+        is_ambiguous=bool(named) and named <= title,
+    )
 
 
-def _has_more(outcome: SearchOutcome, value: str, asked: frozenset[str]) -> bool:
-    """Return whether a value is of more than is asked for: a "compressor chiller 1".
+def _wanted(outcome: SearchOutcome, text: str) -> frozenset[str]:
+    """Return the terms of a question besides those that every question of its kind may have."""
+    counts = _ASKS_COUNT.match(outcome.asked.text)
+    general = f"{_GENERAL} {_OF_COUNTED}" if counts else _GENERAL
+    return _terms(outcome, text) - _terms(outcome, general)
 
-    A name of which a part is asked for is not: "Kestrel Build" is Kestrel.
+
+def _filled_columns(
+    outcome: SearchOutcome,
+    cells: Sequence[Cells],
+    question: str,
+    wanted: frozenset[str],
+    columns: Sequence[str],
+) -> dict[str, str]:
+    """Return the columns that chosen rows have a yes or a day in, with how the answer says so."""
+    found = {}
+    for name in columns:
+        terms = _terms_of(outcome, name)
+        said = [row[name] for row in cells if name in row]
+        if {value.lower() for value in said} <= YES | NO:
+            if not terms.isdisjoint(wanted) or name.lower() in question.lower().split():
+                found[name] = f"where {name} is yes"
+        elif terms and terms <= wanted and len(said) < len(cells) and all(map(is_date, said)):
+            found[name] = f"that have {name}"
+    return found
+
+
+def _values_named(
+    outcome: SearchOutcome, cells: Sequence[Cells], rest: str, used: tuple[str, str]
+) -> tuple[dict[str, list[str]], str]:
+    """Return the values of categories that a question names, by column, and the rest of it.
+
+    A word that names the column that says when is none, nor is a value of several columns.
     """
-    terms = _terms(outcome, value)
-    words = re.findall(r"[^\W\d_]{4,}", value)
-    return not asked.isdisjoint(terms) and not terms <= asked and any(map(str.islower, words))
+    columns: dict[str, list[str]] = {}
+    for name in category_columns(cells):
+        for value in {row[name].lower() for row in cells if name in row}:
+            columns.setdefault(value, []).append(name)
+    general = _terms(outcome, f"{_GENERAL} {_OF_COUNTED}") - _terms(outcome, _STATES)
+    others = _terms_of(outcome, *used)
+    named: dict[str, list[str]] = {}
+    for value in sorted(columns, key=len, reverse=True):
+        terms = _terms(outcome, value)
+        whole = re.compile(rf"(?<![\w-]){re.escape(value)}(?![\w-])", re.IGNORECASE)
+        is_name = len(columns[value]) == 1 and not terms <= general and terms.isdisjoint(others)
+        if is_name and whole.search(rest):
+            named.setdefault(columns[value][0], []).append(value)
+            rest = whole.sub(" ", rest)
+    return named, rest
 
 
-def _has_longer_names(
-    outcome: SearchOutcome, rows: Sequence[_Row], column: str, asked: frozenset[str]
-) -> bool:
-    """Return whether a column has what is asked for and longer names: Ashdown and Ashdown North."""
-    values = {_terms(outcome, row.cells.get(column, "")) for row in rows}
-    concerned = [terms for terms in values if not asked.isdisjoint(terms)]
-    return len({terms <= asked for terms in concerned}) > 1
-
-
-def _paid_column(rows: Sequence[_Row]) -> str:
-    """Return the column of dates, or of yes and no, that says what is paid; "" if there is none."""
-    for name in column_names([row.cells for row in rows]):
-        values = [row.cells[name] for row in rows if name in row.cells]
-        if _IS_PAID.fullmatch(name) and all(
-            _is_date(value) or value.lower() in _YES | _NO for value in values
-        ):
-            return name
-    return ""
-
-
-def _is_unpaid(row: _Row, paid: str) -> bool:
-    """Return whether a row has nothing, or no, in the column that says what is paid."""
-    return row.cells.get(paid, "").lower() in {"", *_NO}
-
-
-def _is_date(value: str) -> bool:
-    spans = date_spans(value)
-    return len(spans) == 1 and spans[0].end - spans[0].start == len(value)
-
-
-def _is_same_number(cell: str, value: str) -> bool:
-    return is_number(cell) and number(cell) == number(value)
-
-
-def _names_table(outcome: SearchOutcome, question: str, rows: Sequence[_Row]) -> bool:
+def _names_table(outcome: SearchOutcome, question: str, rows: Sequence[TableRow]) -> bool:
     """Return whether a question has a word of a table's title; "cost" names no table of costs."""
     title = " ".join(_titles(rows)).lower()
     general = _terms(outcome, _GENERAL)
@@ -945,7 +950,11 @@ def _names_table(outcome: SearchOutcome, question: str, rows: Sequence[_Row]) ->
     )
 
 
-def _titles(rows: Sequence[_Row]) -> tuple[str, str]:
+def _cells(rows: Sequence[TableRow]) -> list[Cells]:
+    return [row.cells for row in rows]
+
+
+def _titles(rows: Sequence[TableRow]) -> tuple[str, str]:
     head = rows[0].hit
     return head.title, head.heading
 
@@ -957,14 +966,3 @@ def _terms_of(outcome: SearchOutcome, *names: str) -> frozenset[str]:
 
 def _terms(outcome: SearchOutcome, text: str) -> frozenset[str]:
     return frozenset(query_terms(text, outcome.languages))
-
-
-def _rows(passages: Sequence[Hit]) -> list[_Row]:
-    """Return the rows of a document, each once, without those that add up others."""
-    found: dict[int, _Row] = {}
-    for hit in passages:
-        for match in re.finditer(r"[^\n]+", hit.text):
-            cells = row_cells(match.group()) if is_table_row(match.group()) else {}
-            if cells and not is_sum(cells):
-                found.setdefault((hit.start or 0) + match.start(), _Row(hit, *match.span(), cells))
-    return [found[place] for place in sorted(found)]

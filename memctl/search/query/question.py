@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from memctl.errors import UsageError
 from memctl.language.term_analysis import WORD_PUNCTUATION, terms
+from memctl.language.time_periods import days_of_iso
 from memctl.language.word_lists import all_languages
 from memctl.patterns import lazy_regex
 
@@ -75,6 +76,39 @@ class TimeExpression(Struct, frozen=True):
     def contains(self, day: date) -> bool:
         """Return whether a day lies within the period."""
         return self.first <= day <= self.last
+
+    @property
+    def in_words(self) -> str:
+        """Which time it is: "of 2026-03", "since 2026-03-01", "from 2026-01-01 to 2026-03-31"."""
+        first, last = self.first.isoformat(), self.last.isoformat()
+        if self.is_open:
+            return f"until {last}" if self.first == date.min else f"since {first}"
+        for length in (4, 7, 10):
+            if days_of_iso(first[:length]) == (self.first, self.last):
+                return f"of {first[:length]}"
+        return f"from {first} to {last}"
+
+    def covers(self, iso: str) -> bool | None:
+        """Return whether a day, month or year lies within the period; None if a part of it does."""
+        if not iso:
+            return False
+        first, last = days_of_iso(iso)
+        if self.contains(first) and self.contains(last):
+            return True
+        return None if first <= self.last and last >= self.first else False
+
+    def gaps(self, times: Sequence[str]) -> list[str]:
+        """Return, in words, in which month of the period some times begin or end.
+
+        Args:
+            times: In ISO 8601; "" for none.
+        """
+        days = [days_of_iso(iso) for iso in times if iso]
+        if self.is_open or not days:
+            return []
+        first, last = f"{min(days)[0]:%Y-%m}", f"{max(end for _, end in days):%Y-%m}"
+        begins = [f"begins in {first}"] if first > f"{self.first:%Y-%m}" else []
+        return begins + ([f"ends in {last}"] if last < f"{self.last:%Y-%m}" else [])
 
     def fit(self, day: date) -> float:
         """Return 1 for a day within the period, falling towards 0 with the distance from it."""

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from memctl.language.date_mentions import DateSpan, date_spans
 from memctl.language.term_analysis import terms
-from memctl.language.time_periods import is_time_name, periods
+from memctl.language.time_periods import days_of_iso, is_time_name, lacks_year, periods
 from memctl.language.word_lists import ENGLISH_MONTHS
 from memctl.records import Hit
 from memctl.search.query.question import Question, Slot, TimeExpression
@@ -238,6 +238,31 @@ def recognize_times(
     sampled = {each.term: max(1, round(share * made)) for each, made in found if made}
     known = replace(statistics, frequencies={**statistics.frequencies, **sampled})
     return replace(timed, times=tuple(each for each, _ in found)), known
+
+
+def years_meant(
+    question: str, period: TimeExpression, times: Sequence[str]
+) -> list[TimeExpression]:
+    """Return a period that lacks its year in each of the years that have such times, in order.
+
+    It is returned as it is if it has a year, or no time lies in it.
+
+    Args:
+        question: Its text, with the period.
+        period: The one that it names.
+        times: In ISO 8601, "" for none.
+    """
+    if period.is_open or not lacks_year(period.text):
+        return [period]
+    years = sorted({days_of_iso(iso)[0].year for iso in times if iso})
+    found = [
+        TimeExpression(period.text, each.first, each.last)
+        for year in years
+        for each in periods(question, date(year, 12, 31))
+        if question[each.start : each.end] == period.text and each.first <= period.first
+    ]
+    with_times = [each for each in found if any(each.covers(iso) for iso in times)]
+    return with_times or [period]
 
 
 def created_within(period: TimeExpression) -> Expr:
