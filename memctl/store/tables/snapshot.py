@@ -563,7 +563,9 @@ class CachedSnapshot(Snapshot):
     def __init__(self, of: Snapshot) -> None:
         super().__init__(of._datasets, of.versions, of.dimension, of._require_in_place, of.derived)
         self._paid: Counter[str] = Counter()
-        self._row_bytes: dict[str, float] = {}
+        self._rows_seen: Counter[str] = Counter()
+        self._bytes_seen: Counter[str] = Counter()
+        self._too_big: set[str] = set()
         self._cached_columns: dict[str, pa.ChunkedArray] = {}
         self._metadata: Mapping[str, str] | None = None
         self._is_metadata_too_big = False
@@ -579,9 +581,7 @@ class CachedSnapshot(Snapshot):
         found: dict[str, pa.ChunkedArray] = {}
         if missing:
             found |= zip(missing, super().rows(table, numbers, missing).columns, strict=True)
-            self._paid.update(dict.fromkeys(missing, A_LOOKUP + A_ROW * len(numbers)))
-            sizes = {name: found[name].nbytes / max(1, len(numbers)) for name in missing}
-            self._row_bytes |= sizes
+            self._note_lookup_of({name: found[name] for name in missing})
         places = pa.array(numbers, pa.int64())
         found |= {
             name: self._cached_columns[name].take(places)
@@ -637,15 +637,28 @@ class CachedSnapshot(Snapshot):
             name
             for name in columns
             if name not in self._cached_columns
+            and name not in self._too_big
             and self._paid[name] > max(self._count, _ONE_QUESTION)
         ]
         room = MAX_CACHED_BYTES - sum(each.nbytes for each in self._cached_columns.values())
-        for name in sorted(paid, key=self._row_bytes.__getitem__):
-            room -= int(self._row_bytes[name] * self._count)
-            if room < 0:
+        for name in sorted(paid, key=self._expected_bytes):
+            if self._expected_bytes(name) > room:
                 break
-            read = self.scan("memories", None, (name,)).combine_chunks()
-            self._cached_columns[name] = read[name]
+            column = self.scan("memories", None, (name,)).combine_chunks()[name]
+            if column.nbytes <= room:
+                self._cached_columns[name] = column
+                room -= column.nbytes
+            else:
+                self._too_big.add(name)
+
+    def _note_lookup_of(self, found: Mapping[str, pa.ChunkedArray]) -> None:
+        for name, column in found.items():
+            self._rows_seen[name] += len(column)
+            self._bytes_seen[name] += column.nbytes
+            self._paid[name] += A_LOOKUP + A_ROW * len(column)
+
+    def _expected_bytes(self, column: str) -> float:
+        return self._count * self._bytes_seen[column] / max(1, self._rows_seen[column])
 
     @property
     def _is_small(self) -> bool:
