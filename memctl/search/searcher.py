@@ -37,6 +37,7 @@ from memctl.search.ranking.scored_candidates import (
     score_candidates,
     sort_by_score,
     with_document_metadata,
+    with_known_days,
 )
 from memctl.search.ranking.scoring_context import NO_PRIORS, Priors, ScoringContext
 from memctl.search.ranking.selection import (
@@ -359,7 +360,7 @@ class Searcher:
             load_past_versions=partial(load_past_versions, self._sources),
             load_author=partial(load_author, self._sources),
             load_owner=cache(partial(load_owner, self._sources)),
-            with_document_metadata=self.with_document_metadata,
+            with_known_days=partial(with_known_days, self._sources),
             load_statements_of=partial(load_statements_of, self._sources, scope),
             notes=(
                 *analysis.notes,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from memctl.ids import entity_id
 from memctl.literals import DATED_BY_FILE
-from memctl.records import Answer, Entity, Filters, Memory
+from memctl.records import Answer, Document, Entity, Filters, Memory
 from memctl.schema.arrow_tables import documents_table, entities_table
 from memctl.search.answering.evidence_parts import (
     asks_for_amount,
@@ -1034,13 +1034,34 @@ def test_when_a_file_was_written_does_not_tell_which_of_two_is_newer(
     old = "The lease for the kennels starts on 1 June 2026."
     new = "The lease for the kennels starts on 15 June 2026."
     shelf.put([memory_of("old", old, created_at=MAY), memory_of("new", new, created_at=MARCH)])
-    copied = replace(
-        document("d_old", "en"), created_at=MAY, metadata={DATED_BY_FILE: MAY.isoformat()}
-    )
+
+    def copied(name: str) -> Document:
+        times = {DATED_BY_FILE: MAY.isoformat()}
+        return replace(document(name, "en"), created_at=MAY, metadata=times)
+
+    def answer_with(*copies: str) -> str:
+        with shelf.stores["kb"].write() as transaction:
+            transaction.append("documents", documents_table(map(copied, copies)))
+        return ask(shelf.searcher(), "When does the lease for the kennels start?").text
+
+    by_itself = f"As of 2026-05-12: {old} [1] Earlier, on 2026-03-24: {new} [2]"
+    assert answer_with("d_old", "d_1", "d_2") == by_itself
+    assert answer_with("d_3") == f"On 2026-03-24: {new} [1] Of an unknown day: {old} [2]"
+
+
+def test_an_entry_of_a_calendar_is_as_old_as_when_it_was_written(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    entry = "The fair of the pottery is on Tuesday, 12 May 2026."
+    moved = "The fair of the pottery is on 19 May 2026."
+    shelf.put([memory_of("entry", entry, created_at=MAY), memory_of("m", moved, created_at=MARCH)])
+    written = {"written": JANUARY.isoformat()}
     with shelf.stores["kb"].write() as transaction:
-        transaction.append("documents", documents_table([copied]))
-    given = ask(shelf.searcher(), "When does the lease for the kennels start?")
-    assert given.text == f"On 2026-03-24: {new} [1] Of an unknown day: {old} [2]"
+        transaction.append(
+            "documents", documents_table([replace(document("d_entry", "en"), metadata=written)])
+        )
+    given = ask(shelf.searcher(), "When is the fair of the pottery?")
+    assert given.text == f"As of 2026-03-24: {moved} [1] Earlier, on 2026-01-10: {entry} [2]"
 
 
 @pytest.mark.parametrize("status", ["superseded by rule 9", "Obsolete", None])
@@ -1079,7 +1100,7 @@ def test_what_is_said_later_in_a_conversation_is_the_newer_state(
         ]
     )
     given = ask(shelf.searcher(), "What is the log rotation limit?")
-    assert given.text == f"As of 2026-05-12: {later} [1] Earlier: {old} [2]"
+    assert given.text == f"As of 2026-05-12: {later} [1] Before that: {old} [2]"
 
 
 def test_a_price_is_no_earlier_number_of_things(shelf: Shelf, memory_of: MemoryOf) -> None:

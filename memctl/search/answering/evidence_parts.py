@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import lru_cache, partial
 from pathlib import PurePath
 
@@ -1060,8 +1060,18 @@ def is_of_stated_day(hit: Hit) -> bool:
 
 
 def is_dated_by_file(hit: Hit) -> bool:
-    """Return whether only the time at which a file was written tells of which day a hit is."""
+    """Return whether only the time at which a file was copied tells of which day a hit is."""
     return hit.metadata.get(DATED_BY_FILE) == hit.created_at.isoformat(timespec="seconds")
+
+
+def written_at(hit: Hit) -> datetime:
+    """Return when a hit was written: the entry of a calendar before the day that it is dated by."""
+    written = hit.metadata.get("written")
+    try:
+        found = datetime.fromisoformat(written) if isinstance(written, str) else hit.created_at
+    except ValueError:
+        return hit.created_at
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 _TIME_WORDS = lazy_regex(rf"{_MONTHS}|{_WEEKDAYS}", re.IGNORECASE)

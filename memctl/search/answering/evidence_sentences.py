@@ -411,7 +411,7 @@ def candidate_sentences(
     """
     # A gist repeats sentences of passages, or counts what a file holds.
     read = [hit for hit in outcome.hits[:MAX_HITS_READ] if hit.type not in RESTATING_TYPES]
-    hits = outcome.with_document_metadata(read)
+    hits = outcome.with_known_days(read)
     around = outcome.load_turns_around(hits)
     said = {place: hit.text for hit in (*hits, *around) if (place := _place(hit))}
     drafts = [

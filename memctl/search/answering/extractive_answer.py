@@ -61,6 +61,7 @@ from memctl.search.answering.evidence_parts import (
     states_earlier,
     turn_speech_start,
     words_of_turn_start,
+    written_at,
 )
 from memctl.search.answering.evidence_sentences import (
     EvidenceSentence,
@@ -703,7 +704,7 @@ def _age(item: EvidenceSentence) -> tuple[bool, datetime, int]:
     The time at which a file was written is the latest that its text may be from: it may be older
     than any that says of which day it is.
     """
-    return not is_dated_by_file(item.hit), item.hit.created_at, item.hit.turn or 0
+    return not is_dated_by_file(item.hit), written_at(item.hit), item.hit.turn or 0
 
 
 def _is_of_later_day(one: EvidenceSentence, other: EvidenceSentence) -> bool:
@@ -1303,7 +1304,7 @@ def _status(item: EvidenceSentence) -> str:
 
 
 def _day(item: EvidenceSentence) -> str:
-    return item.hit.created_at.date().isoformat()
+    return written_at(item.hit).date().isoformat()
 
 
 # --- questions that ask several things ------------------------------------------------------------

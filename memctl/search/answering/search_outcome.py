@@ -102,8 +102,8 @@ class SearchOutcome(Struct, frozen=True, dict=True):
     """Reads who wrote a hit's document."""
     load_owner: Callable[[str], str]
     """Reads whose mails a knowledge base has."""
-    with_document_metadata: Callable[[Sequence[Hit]], tuple[Hit, ...]]
-    """Returns hits with the metadata of their documents."""
+    with_known_days: Callable[[Sequence[Hit]], tuple[Hit, ...]]
+    """Returns hits with the metadata of their documents, for those who ask which is newer."""
     load_statements_of: Callable[[TimeExpression], tuple[tuple[Hit, Hit], ...]]
     """Reads the weightiest statements made in a period, each with the passage it stands in."""
     load_turns_around: Callable[[Sequence[Hit]], tuple[Hit, ...]]

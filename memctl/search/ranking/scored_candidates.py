@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -15,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from memctl.literals import RESTATING_TYPES, Fusion, Mode
+from memctl.literals import DATED_BY_FILE, RESTATING_TYPES, Fusion, Mode
 from memctl.records import DuplicateHit, EndedFact, Hit
 from memctl.search.query.question import TimeExpression
 from memctl.search.query.time_expressions import created_within
@@ -234,6 +236,31 @@ def with_document_metadata(
     return tuple(
         replace(hit, metadata=json.loads(found.get(hit.kb, {}).get(hit.document_id or "") or "{}"))
         for hit in hits
+    )
+
+
+_COPIED_TOGETHER = 4
+_AT_ONCE = timedelta(minutes=1)
+"""So many files that are written within so long are copies, of which their time tells nothing."""
+
+
+def with_known_days(sources: Mapping[str, CachedSnapshot], hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return hits with the metadata of their documents, for those who ask which is newer.
+
+    The time of a file by itself tells when its text was written; the times of many files that
+    were copied, cloned or unpacked together do not.
+    """
+
+    @cache
+    def are_copies(kb: str, at: datetime) -> bool:
+        near = (col("created_at") >= at - _AT_ONCE) & (col("created_at") <= at + _AT_ONCE)
+        return sources[kb].count("documents", near) >= _COPIED_TOGETHER
+
+    return tuple(
+        replace(hit, metadata={k: v for k, v in hit.metadata.items() if k != DATED_BY_FILE})
+        if DATED_BY_FILE in hit.metadata and not are_copies(hit.kb, hit.created_at)
+        else hit
+        for hit in with_document_metadata(sources, hits)
     )
 
 
