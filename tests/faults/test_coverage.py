@@ -386,3 +386,19 @@ def test_memories_that_cannot_be_told_apart_or_say_nothing_stop_no_job(place: Pl
         base.store.upkeep(force=True)
         base.consolidate()
         assert base.store.snapshot().count("memories") >= stored
+
+
+def test_rows_of_a_long_table_with_the_same_words_are_found_one_by_one(place: Place) -> None:
+    words = "manufacturer distributor responsible installation inspection certificate guarantee"
+    words += " replacement department calibration temperature measurement reference"
+    records = (
+        json.dumps({"id": str(number), "text": f"{words} approved documentation item {number}"})
+        for number in range(1_500)
+    )
+    with place.open() as base:
+        base.ingest(jsonl=BytesIO("\n".join(records).encode()))
+        now = base.store.snapshot()
+        rows = now.spread_rows("memories", 20, ("id", "search_text")).to_pylist()
+        texts = {row["id"]: row["search_text"] for row in rows}
+        assert not coverage._unfindable_ids(now, texts)
+        assert coverage._unfindable_ids(now, {"m_none": "guarantee"}) == {"m_none"}

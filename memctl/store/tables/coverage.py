@@ -35,7 +35,6 @@ T = TypeVar("T")
 SAMPLED = 50
 """At most this many memories are looked up; each takes about 5 ms."""
 _WORDS = 12
-_TOP_HITS = 100
 _SAME = 0.01
 """The distance of a vector to itself is less, through 16-bit numbers and every index."""
 DoomedRows = Mapping["TableName", Collection[str]]
@@ -210,15 +209,17 @@ def _require_none(names: set[str], job: str) -> None:
 
 
 def _unfindable_ids(snapshot: Snapshot, texts: Mapping[str, str]) -> set[str]:
-    """Those that a search for all of some of their own words does not find, nor their like."""
+    """Those that a search for all of some of their own words does not find.
+
+    Each is sought among itself alone: rows of a table may have the same words by the thousand.
+    """
 
     def is_findable(id_: str, text: str) -> bool:
         """Return whether the search finds one."""
         words = sorted(set(text.split()), key=lambda word: (-len(word), word))[:_WORDS]
-        found = snapshot.keyword(
-            words, limit=_TOP_HITS, columns=["id", "search_text"], require_all=True
-        )
-        return id_ in found["id"].to_pylist() or text in found["search_text"].to_pylist()
+        itself = col("id").is_in([id_])
+        found = snapshot.keyword(words, itself, limit=1, columns=["id"], require_all=True)
+        return found.num_rows > 0 or not words
 
     return _missing_keys(texts, is_findable)
 
