@@ -846,6 +846,40 @@ def test_what_is_changed_later_in_a_conversation_counts(
     assert ask(shelf.searcher(), "What day is the seed swap?").text.startswith(start)
 
 
+@pytest.mark.parametrize(
+    ("said", "question", "start"),
+    [
+        (("Ira: The train leaves at 8:15.", "Bo: I actually got up at 6:30."),
+         "When does the train leave?", "Ira: The train leaves at 8:15."),
+        (("Ira: The tent costs 120 euros.", "Bo: I would rather spend 80 euros."),
+         "How much does the tent cost?", "Ira: The tent costs 120 euros."),
+        (("Ira: Dinner is at 19:00.", "Bo: Sorry, I'm at the gym until 20:00."),
+         "When is dinner?", "Ira: Dinner is at 19:00."),
+        (("Ira: Dinner is at 19:00.", "Bo: I can only make it at 20:00, better start."),
+         "When is dinner?", "Ira: Dinner is at 19:00."),
+        (("Ira: The budget for lamps is 200 euros.", "Bo: Fine, then I pay 50 euros."),
+         "What is the budget for lamps?", "Ira: The budget for lamps is 200 euros."),
+        (("Ira: My flight is on Friday.", "Bo: Ira, do you actually like Monday?", "Ira: sure"),
+         "When is Ira's flight?", "Ira: My flight is on Friday."),
+        (("Ira: The train leaves at 8:15.", "Bo: When is dinner?", "Ira: make it 19:00 then"),
+         "When does the train leave?", "Ira: The train leaves at 8:15."),
+        (("Ira: The tent costs 120 euros.", "Bo: Really?", "Ira: sorry, 90 euros"),
+         "How much does the tent cost?", "As of 2026-05-12: Ira: sorry, 90 euros"),
+    ],
+)  # fmt: skip
+def test_a_turn_about_something_else_changes_nothing_told_before(
+    shelf: Shelf, memory_of: MemoryOf, said: Sequence[str], question: str, start: str
+) -> None:
+    turns = [
+        memory_of(f"t{at}", text, type="turn", session_id="s", turn=at, created_at=MAY)
+        for at, text in enumerate(said)
+    ]
+    shelf.put([*turns, memory_of("x", "The office has a new lamp.")])
+    given = ask(shelf.searcher(), question)
+    assert given.found
+    assert given.text.startswith(start)
+
+
 def test_a_quoted_proposal_does_not_outweigh_the_reply_above_it(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:

@@ -53,6 +53,7 @@ from memctl.search.answering.evidence_parts import (
     number_of,
     only_considers,
     only_supposes,
+    outside_values,
     retractions,
     speaker_of_himself,
     speech_start,
@@ -1054,15 +1055,29 @@ def _are_so_many(items: Sequence[EvidenceSentence], wanted: AskedDays) -> bool:
 
 _MAX_TURNS_AHEAD = 5
 """Turns after a sentence in which it may be revised."""
-_MAX_OTHER_WORDS = 2
-"""Terms of its own that a turn may have and still be about what was said before it."""
-_REVISES = lazy_regex(
-    r"\b(?:(?:make|say|do|move|change|push|put|shift|switch) (?:it|that|them)|instead|no,? wait"
-    r"|wait,? no|scrap that|actually|rather|sorry|correction|i meant|on second thoughts?"
-    r"|(?:changed|moved) (?:it )?to|better|doch|lieber|stattdessen|plutôt|mejor|meglio|liever)\b"
-    r"|\b(?:ok(?:ay)?|fine|right|alright|so)\b.*\bthen\b",
+_REVISES_IT = lazy_regex(
+    r"\b(?:(?P<makes>make)|moved?|changed?|push(?:ed)?|put|shift(?:ed)?|switch(?:ed)?|set)"
+    r" (?:(?:it|that|them)\b|(?=to\b))",
     re.IGNORECASE,
 )
+"""Gives another value to what was said before, if the value stands right after it."""
+_IN_TIME = lazy_regex(
+    r"\b(?:i|you|he|she|they|can(?:not|['’]t)?|(?<!we )could(?:n['’]t)?)\b(?:(?! we )[^,.;:!?])*$",
+    re.IGNORECASE,
+)
+"""Before "make it": somebody comes then."""
+_REVISES = lazy_regex(
+    r"\b(?:instead|no,? wait|wait,? no|scrap that|actually|rather|sorry|correction|i meant"
+    r"|on second thoughts?|better|doch|lieber|stattdessen|plutôt|mejor|meglio|liever"
+    r"|(?:ok(?:ay)?|fine|right|alright|so)(?=\b.*\bthen\b))\b",
+    re.IGNORECASE,
+)
+"""Does so where nothing else is said."""
+_OF_PEOPLE = lazy_regex(
+    r"\b(?:i|you|we|he|she|my|your|our|his|her|ich|du|er|wir|je|tu|nous|yo|tú|io|noi|ik|jij|wij)\b",
+    re.IGNORECASE,
+)
+_REFERS_BACK = lazy_regex(r"\b(?:it|that|this|them|they)\b", re.IGNORECASE)
 _AGREES = lazy_regex(
     r"\W*(?:yes|yep|yeah|ok(?:ay)?|sure|fine|works|good|great|perfect|agreed|deal|done|will do"
     r"|ja|passt|gut|oui|d['’]accord|sí|vale|va bene|goed)\b|\W*👍",
@@ -1079,29 +1094,48 @@ def _revised_in_thread(outcome: SearchOutcome, best: EvidenceSentence) -> list[E
     """
     if not (stated_values(best.text) and is_said(best.hit)):
         return []
-    told = best.terms.union(*outcome.question.slots)
+    told = outcome.terms_in(_without_turn_label(best.text)).union(*outcome.question.slots)
     newest, proposed = best, None
     for hit in _later_in_thread(outcome, best.hit):
         said = _last_value_like(outcome, hit, best)
-        words = hit.text[len(label[0]) :] if (label := TURN_LABEL.match(hit.text)) else hit.text
-        if said is None:
-            is_agreed = proposed is not None and _AGREES.match(words)
-            newest = proposed if proposed is not None and is_agreed else newest
-            proposed = None if is_agreed else proposed
-            continue
-        others = said.terms - told - frozenset(query_terms(" ".join(stated_values(said.text))))
-        others -= frozenset(query_terms(" ".join(_REVISES.findall(said.text))))
-        if len(others) > _MAX_OTHER_WORDS:
-            if best.terms.isdisjoint(said.terms):
+        words = _without_turn_label(said.text if said else hit.text)
+        if said is None and _AGREES.match(words):
+            newest, proposed = proposed or newest, None
+        elif said is None or not _revises(outcome, words, told):
+            if _is_about_something_else(outcome, words, told):
                 break  # what follows may be about that
+            proposed = proposed if said else None
+        elif _has_same_values(said.text, newest.text):
             continue
-        if _REVISES.search(said.text) is None or _has_same_values(said.text, newest.text):
-            continue
-        if asks_something(said.text):
+        elif asks_something(said.text):
             proposed = said
         else:
             newest, proposed = said, None
     return [] if newest is best else [newest, best]
+
+
+def _revises(outcome: SearchOutcome, words: str, told: frozenset[str]) -> bool:
+    """Return whether a turn only gives another value to what was told before.
+
+    "Make it 20:00" does, and "Sorry, 20:00"; "Sorry, I'm at the gym until 20:00" is about
+    something else.
+    """
+    found = _REVISES_IT.search(words)
+    if found and not (found["makes"] and _IN_TIME.search(words[: found.start()])):
+        before_value, *others = outside_values(words[found.end() :])
+        return bool(others) and outcome.terms_in(before_value) <= told
+    rest = _REVISES.sub(" ", " ".join(outside_values(words)))
+    is_of_people = _OF_PEOPLE.search(rest) is not None
+    return (
+        _REVISES.search(words) is not None and not is_of_people and outcome.terms_in(rest) <= told
+    )
+
+
+def _is_about_something_else(outcome: SearchOutcome, words: str, told: frozenset[str]) -> bool:
+    """Return whether a turn brings up what was not spoken of before."""
+    own = outcome.terms_in(_REVISES.sub(" ", " ".join(outside_values(words))))
+    refers_back = _AGREES.match(words) or _REFERS_BACK.search(words)
+    return len(words.split()) > 1 and bool(own) and own.isdisjoint(told) and not refers_back
 
 
 def _later_in_thread(outcome: SearchOutcome, hit: Hit) -> Iterator[Hit]:
