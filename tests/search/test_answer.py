@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from memctl.ids import entity_id
 from memctl.literals import DATED_BY_FILE
-from memctl.records import Answer, Document, Entity, Filters, Memory
+from memctl.records import Answer, Document, Entity, Filters, Memory, Metadata
 from memctl.schema.arrow_tables import documents_table, entities_table
 from memctl.search.answering.evidence_parts import (
     asks_for_amount,
@@ -878,6 +878,40 @@ def test_a_turn_about_something_else_changes_nothing_told_before(
     given = ask(shelf.searcher(), question)
     assert given.found
     assert given.text.startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("subject", "metadata", "writer", "is_newer"),
+    [
+        ("Re: Boiler", {"to": ["Leo"]}, "Kim", True),
+        ("Re: Boiler", {"to": ["Pia"]}, "Leo", True),
+        ("Boiler", {"in_reply_to": "<1@x>"}, "Kim", True),
+        ("Re: Boiler", {"to": ["Pia"]}, "Kim", False),
+        ("Boiler", {"to": ["Leo"]}, "Kim", False),
+    ],
+)
+def test_only_a_reply_changes_what_a_mail_of_the_same_subject_says(
+    shelf: Shelf, memory_of: MemoryOf, subject: str, metadata: Metadata, writer: str, *,
+    is_newer: bool
+) -> None:  # fmt: skip
+    first, later = "The boiler service is on 3 June.", "Sorry, better on 4 June."
+    shelf.put(
+        [
+            memory_of("first", first, doc_type="email", title="Boiler", created_at=MARCH),
+            memory_of("later", later, doc_type="email", title=subject, created_at=MAY),
+            memory_of("x", "The office has a new lamp."),
+        ]
+    )
+    told = {"to": ["Ann"], "message_id": "<1@x>"}
+    mails = [
+        replace(document(f"d_{id}", "en"), authors=(name,), doc_type="email", metadata=said)
+        for id, name, said in (("first", "Leo", told), ("later", writer, metadata))
+    ]
+    with shelf.stores["kb"].write() as transaction:
+        transaction.append("documents", documents_table(mails))
+    given = ask(shelf.searcher(), "When is the boiler service?")
+    assert (later in given.text) is is_newer
+    assert first in given.text
 
 
 def test_a_quoted_proposal_does_not_outweigh_the_reply_above_it(

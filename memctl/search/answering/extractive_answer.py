@@ -23,7 +23,7 @@ from memctl.language.table_amounts import number as number_in
 from memctl.language.term_analysis import query_terms
 from memctl.language.time_periods import days_of_iso
 from memctl.patterns import lazy_regex
-from memctl.records import Answer, Citation, Hit
+from memctl.records import Answer, Citation, Hit, Metadata
 from memctl.search.answering.evidence_parts import (
     LIST_MARK,
     PATH_SEPARATOR,
@@ -1141,10 +1141,9 @@ def _is_about_something_else(outcome: SearchOutcome, words: str, told: frozenset
 def _later_in_thread(outcome: SearchOutcome, hit: Hit) -> Iterator[Hit]:
     """Yield what was said directly after a turn, or the later mails of the same subject."""
     if hit.type != "turn":
-        later = (each for each in outcome.hits if _are_of_one_thread(each, hit))
-        yield from sorted(
-            (each for each in later if _follows(each, hit)), key=lambda each: each.created_at
-        )
+        same = [each for each in outcome.hits if _are_of_one_thread(each, hit)]
+        later = sorted((x for x in same if _follows(x, hit)), key=lambda each: each.created_at)
+        yield from (each for each in later if _replies(outcome, each, hit))
         return
     for _ in range(_MAX_TURNS_AHEAD):
         around = outcome.load_turns_around([hit])
@@ -1161,6 +1160,27 @@ def _are_of_one_thread(one: Hit, other: Hit) -> bool:
         return (one.kb, one.session_id) == (other.kb, other.session_id)
     subjects = {_REPLY_MARK.sub("", each.title).casefold() for each in (one, other)}
     return one.doc_type == other.doc_type == "email" and len(subjects) == 1 and "" not in subjects
+
+
+def _replies(outcome: SearchOutcome, later: Hit, mail: Hit) -> bool:
+    """Return whether a later mail of the same subject goes on with an earlier one.
+
+    It names it, or is marked as a reply and one of both writers has written both or to the other.
+    """
+    told, replied = (each.metadata for each in outcome.with_known_days([mail, later]))
+    if mail.document == later.document or (
+        told.get("message_id") and told.get("message_id") == replied.get("in_reply_to")
+    ):
+        return True
+    writer, other = outcome.load_author(mail), outcome.load_author(later)
+    are_parties = writer == other or writer in _receivers(replied) or other in _receivers(told)
+    return bool(writer and other) and are_parties and _REPLY_MARK.match(later.title) is not None
+
+
+def _receivers(metadata: Metadata) -> list[object]:
+    return [
+        name for key in ("to", "cc") if isinstance(of := metadata.get(key), list) for name in of
+    ]
 
 
 def _follows(one: Hit, other: Hit) -> bool:
