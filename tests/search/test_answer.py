@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from memctl.ids import entity_id
 from memctl.literals import DATED_BY_FILE
-from memctl.records import Answer, Document, Entity, Filters, Memory, Metadata
+from memctl.records import Answer, Document, Entity, Filters, Hit, Memory, Metadata
 from memctl.schema.arrow_tables import documents_table, entities_table
 from memctl.search.answering.evidence_parts import (
     asks_for_amount,
@@ -2126,3 +2126,60 @@ def test_what_was_decided_and_withdrawn_later_is_not_given_as_valid(
     given = ask(shelf.searcher(), question)
     assert [text for text in said if text not in given.text] == []
     assert [text for text in unsaid if text in given.text] == []
+
+
+@pytest.mark.parametrize(
+    ("decided", "later", "question"),
+    [
+        (
+            "We will stay at the hotel Ritz in May.",
+            "The hotel Ritz no longer has a pool.",
+            "Where will we stay in May?",
+        ),
+        (
+            "We planned the garden party for 8 May.",
+            "The garden party of 2019 was cancelled.",
+            "When is the garden party?",
+        ),
+        (
+            "We will take the train to Ely on 9 May 2026 at 8:15.",
+            "The train to Ely was cancelled on 3 May 2026.",
+            "When do we take the train to Ely?",
+        ),
+        (
+            "We will use Postgres for the shop.",
+            "We no longer use Mongo.",
+            "Which database will we use for the shop?",
+        ),
+        (
+            "We are painting the fence blue.",
+            "It does not rain any more.",
+            "What colour are we painting the fence?",
+        ),
+        ("We bought a Volvo.", "It was not too expensive after all.", "Which car did we buy?"),
+    ],
+)
+@pytest.mark.parametrize("gap", ["\n\n", " "])
+def test_what_only_shares_words_with_a_decision_does_not_withdraw_it(
+    shelf: Shelf, memory_of: MemoryOf, decided: str, later: str, question: str, gap: str
+) -> None:
+    shelf.put([memory_of("plan", f"{decided}{gap}{later}"), memory_of("x", "The lamp is new.")])
+    given = ask(shelf.searcher(), question)
+    assert decided in given.text
+    assert "No longer so" not in given.text
+
+
+def test_no_whole_document_is_read_for_what_is_withdrawn(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put(
+        [
+            memory_of("march", "We decided to hire a magician for the fete.", created_at=JANUARY),
+            memory_of("april", "Scrap the magician.", created_at=MARCH),
+        ]
+    )
+    outcome = shelf.searcher().search("What did we decide about the magician?")
+
+    def load_document(_: Hit) -> tuple[Hit, ...]:
+        raise AssertionError("a document is read")
+
+    given = extract_answer(replace(outcome, load_document=load_document))
+    assert "No longer so: We decided to hire a magician" in given.text
