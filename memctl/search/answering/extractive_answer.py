@@ -1259,13 +1259,15 @@ _RECURS = lazy_regex(
 def _fits_day_of_asking(item: EvidenceSentence, outcome: SearchOutcome) -> bool:
     """Return whether a day that a sentence tells is to come, or past where it is overdue.
 
-    A sentence without a day fits, and one of what happens again and again.
+    A sentence without a day fits, and one of what happens again and again.  Where "next" asks for
+    no time, a day may be that on which something was agreed.
     """
     question = outcome.asked.text
     days = [days_of_iso(span.iso) for span in date_spans(item.text, item.hit.created_at)]
     if not days or _TELLS_OF_PAST.search(question) is not None:
         return True
-    if asks_for_coming(question) and _RECURS.search(item.quoted_text) is None:
+    is_for_coming = asks_for_coming(question) and asks_when(question)
+    if is_for_coming and _RECURS.search(item.quoted_text) is None:
         return max(last for _, last in days) >= outcome.asked_on
     return not asks_for_overdue(question) or min(first for first, _ in days) < outcome.asked_on
 
