@@ -801,6 +801,16 @@ def test_several_days_are_told_once_each_in_their_order(
     ]  # fmt: skip
 
 
+def test_the_days_of_one_paragraph_are_told_by_a_sentence_each(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    days = ("3 May 2025", "7 August 2025", "1 October 2025")
+    text = " ".join(f"On {day} we went to the lake." for day in days)
+    shelf.put([memory_of("lake", text), memory_of("x", "The office has a new lamp.")])
+    given = ask(shelf.searcher(), "On which days did we go to the lake?")
+    assert [given.text.count(day) for day in days] == [1, 1, 1]
+
+
 def test_a_sentence_that_says_how_many_times_it_was_tells_all(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:

@@ -1028,7 +1028,13 @@ def _one_for_each_day(items: Iterable[EvidenceSentence]) -> list[EvidenceSentenc
         if not days <= known and len(chosen) < _MAX_DAYS:
             chosen.append((min(days), item))
             known |= days
-    return [item for _, item in sorted(chosen, key=lambda each: each[0])]
+    places = Counter((item.hit.document, item.quoted_text) for _, item in chosen)
+    return [
+        replace(item, quote=(item.start, item.end))  # else the same text would stand for each
+        if places[item.hit.document, item.quoted_text] > 1
+        else item
+        for _, item in sorted(chosen, key=lambda each: each[0])
+    ]
 
 
 def _days_told(item: EvidenceSentence) -> set[date]:
