@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from memctl.ids import entity_id
 from memctl.literals import DATED_BY_FILE
-from memctl.records import Answer, Document, Entity, Filters, Memory
+from memctl.records import Answer, Document, Entity, Filters, Hit, Memory, Metadata
 from memctl.schema.arrow_tables import documents_table, entities_table
 from memctl.search.answering.evidence_parts import (
     asks_for_amount,
@@ -801,6 +801,16 @@ def test_several_days_are_told_once_each_in_their_order(
     ]  # fmt: skip
 
 
+def test_the_days_of_one_paragraph_are_told_by_a_sentence_each(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    days = ("3 May 2025", "7 August 2025", "1 October 2025")
+    text = " ".join(f"On {day} we went to the lake." for day in days)
+    shelf.put([memory_of("lake", text), memory_of("x", "The office has a new lamp.")])
+    given = ask(shelf.searcher(), "On which days did we go to the lake?")
+    assert [given.text.count(day) for day in days] == [1, 1, 1]
+
+
 def test_a_sentence_that_says_how_many_times_it_was_tells_all(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:
@@ -844,6 +854,74 @@ def test_what_is_changed_later_in_a_conversation_counts(
     ]
     shelf.put([*turns, memory_of("x", "The office has a new lamp.")])
     assert ask(shelf.searcher(), "What day is the seed swap?").text.startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("said", "question", "start"),
+    [
+        (("Ira: The train leaves at 8:15.", "Bo: I actually got up at 6:30."),
+         "When does the train leave?", "Ira: The train leaves at 8:15."),
+        (("Ira: The tent costs 120 euros.", "Bo: I would rather spend 80 euros."),
+         "How much does the tent cost?", "Ira: The tent costs 120 euros."),
+        (("Ira: Dinner is at 19:00.", "Bo: Sorry, I'm at the gym until 20:00."),
+         "When is dinner?", "Ira: Dinner is at 19:00."),
+        (("Ira: Dinner is at 19:00.", "Bo: I can only make it at 20:00, better start."),
+         "When is dinner?", "Ira: Dinner is at 19:00."),
+        (("Ira: The budget for lamps is 200 euros.", "Bo: Fine, then I pay 50 euros."),
+         "What is the budget for lamps?", "Ira: The budget for lamps is 200 euros."),
+        (("Ira: My flight is on Friday.", "Bo: Ira, do you actually like Monday?", "Ira: sure"),
+         "When is Ira's flight?", "Ira: My flight is on Friday."),
+        (("Ira: The train leaves at 8:15.", "Bo: When is dinner?", "Ira: make it 19:00 then"),
+         "When does the train leave?", "Ira: The train leaves at 8:15."),
+        (("Ira: The tent costs 120 euros.", "Bo: Really?", "Ira: sorry, 90 euros"),
+         "How much does the tent cost?", "As of 2026-05-12: Ira: sorry, 90 euros"),
+    ],
+)  # fmt: skip
+def test_a_turn_about_something_else_changes_nothing_told_before(
+    shelf: Shelf, memory_of: MemoryOf, said: Sequence[str], question: str, start: str
+) -> None:
+    turns = [
+        memory_of(f"t{at}", text, type="turn", session_id="s", turn=at, created_at=MAY)
+        for at, text in enumerate(said)
+    ]
+    shelf.put([*turns, memory_of("x", "The office has a new lamp.")])
+    given = ask(shelf.searcher(), question)
+    assert given.found
+    assert given.text.startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("subject", "metadata", "writer", "is_newer"),
+    [
+        ("Re: Boiler", {"to": ["Leo"]}, "Kim", True),
+        ("Re: Boiler", {"to": ["Pia"]}, "Leo", True),
+        ("Boiler", {"in_reply_to": "<1@x>"}, "Kim", True),
+        ("Re: Boiler", {"to": ["Pia"]}, "Kim", False),
+        ("Boiler", {"to": ["Leo"]}, "Kim", False),
+    ],
+)
+def test_only_a_reply_changes_what_a_mail_of_the_same_subject_says(
+    shelf: Shelf, memory_of: MemoryOf, subject: str, metadata: Metadata, writer: str, *,
+    is_newer: bool
+) -> None:  # fmt: skip
+    first, later = "The boiler service is on 3 June.", "Sorry, better on 4 June."
+    shelf.put(
+        [
+            memory_of("first", first, doc_type="email", title="Boiler", created_at=MARCH),
+            memory_of("later", later, doc_type="email", title=subject, created_at=MAY),
+            memory_of("x", "The office has a new lamp."),
+        ]
+    )
+    told = {"to": ["Ann"], "message_id": "<1@x>"}
+    mails = [
+        replace(document(f"d_{id}", "en"), authors=(name,), doc_type="email", metadata=said)
+        for id, name, said in (("first", "Leo", told), ("later", writer, metadata))
+    ]
+    with shelf.stores["kb"].write() as transaction:
+        transaction.append("documents", documents_table(mails))
+    given = ask(shelf.searcher(), "When is the boiler service?")
+    assert (later in given.text) is is_newer
+    assert first in given.text
 
 
 def test_a_quoted_proposal_does_not_outweigh_the_reply_above_it(
@@ -2058,3 +2136,60 @@ def test_what_was_decided_and_withdrawn_later_is_not_given_as_valid(
     given = ask(shelf.searcher(), question)
     assert [text for text in said if text not in given.text] == []
     assert [text for text in unsaid if text in given.text] == []
+
+
+@pytest.mark.parametrize(
+    ("decided", "later", "question"),
+    [
+        (
+            "We will stay at the hotel Ritz in May.",
+            "The hotel Ritz no longer has a pool.",
+            "Where will we stay in May?",
+        ),
+        (
+            "We planned the garden party for 8 May.",
+            "The garden party of 2019 was cancelled.",
+            "When is the garden party?",
+        ),
+        (
+            "We will take the train to Ely on 9 May 2026 at 8:15.",
+            "The train to Ely was cancelled on 3 May 2026.",
+            "When do we take the train to Ely?",
+        ),
+        (
+            "We will use Postgres for the shop.",
+            "We no longer use Mongo.",
+            "Which database will we use for the shop?",
+        ),
+        (
+            "We are painting the fence blue.",
+            "It does not rain any more.",
+            "What colour are we painting the fence?",
+        ),
+        ("We bought a Volvo.", "It was not too expensive after all.", "Which car did we buy?"),
+    ],
+)
+@pytest.mark.parametrize("gap", ["\n\n", " "])
+def test_what_only_shares_words_with_a_decision_does_not_withdraw_it(
+    shelf: Shelf, memory_of: MemoryOf, decided: str, later: str, question: str, gap: str
+) -> None:
+    shelf.put([memory_of("plan", f"{decided}{gap}{later}"), memory_of("x", "The lamp is new.")])
+    given = ask(shelf.searcher(), question)
+    assert decided in given.text
+    assert "No longer so" not in given.text
+
+
+def test_no_whole_document_is_read_for_what_is_withdrawn(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put(
+        [
+            memory_of("march", "We decided to hire a magician for the fete.", created_at=JANUARY),
+            memory_of("april", "Scrap the magician.", created_at=MARCH),
+        ]
+    )
+    outcome = shelf.searcher().search("What did we decide about the magician?")
+
+    def load_document(_: Hit) -> tuple[Hit, ...]:
+        raise AssertionError("a document is read")
+
+    given = extract_answer(replace(outcome, load_document=load_document))
+    assert "No longer so: We decided to hire a magician" in given.text

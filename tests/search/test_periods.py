@@ -448,6 +448,22 @@ def test_what_is_next_counts_from_the_day_of_asking(
 
 
 @pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("The upcoming release is 4.2, planned since 3 May 2024.", "What is the upcoming release?"),
+        ("The next step is to call the notary, as agreed on 5 May 2025.", "What is the next step?"),
+        ("Our next car will be a Kia, Tom said on 1 May 2025.", "What will our next car be?"),
+    ],
+)
+def test_the_day_on_which_what_is_next_was_agreed_may_be_past(
+    shelf: Shelf, memory_of: MemoryOf, text: str, question: str
+) -> None:
+    shelf.put([memory_of("next", text), memory_of("x", "The mast.")])
+    given = extract_answer(shelf.searcher().search(question))
+    assert given.text == f"{text} [1]"
+
+
+@pytest.mark.parametrize(
     ("question", "items"),
     [
         ("What is overdue on the boat list?", ["scrape the keel by 2 May 2026 [1]"]),

@@ -1098,6 +1098,11 @@ def stated_values(sentence: str) -> frozenset[str]:
     return frozenset(" ".join(found.lower().split()) for found in _VALUE.findall(sentence))
 
 
+def outside_values(sentence: str) -> list[str]:
+    """Return what stands before, between and after the values of a sentence."""
+    return _VALUE.split(sentence)
+
+
 _VERSION = lazy_regex(
     r"^\W*(?:copy of|old|new|final|draft)\b"
     r"|(?<![^\W_])(?:v|ver|version|rev|revision)[\s._-]*(?P<number>\d{1,3})\W*$"

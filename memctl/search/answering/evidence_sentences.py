@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from memctl.language.date_mentions import date_spans
 from memctl.language.sentence_splitting import has_empty_line, split_sentences, without_link_marks
 from memctl.language.term_analysis import query_terms
+from memctl.language.time_periods import days_of_iso
 from memctl.language.word_lists import with_english_labels
 from memctl.literals import RESTATING_TYPES
 from memctl.models.task_encoder import load_task_encoder
@@ -1000,7 +1001,7 @@ _WITHDRAWS = lazy_regex(
     r"|drop(?:ped|ping)? (?:that|it|the|this)"
     r"|(?:was|were|been|is|are) dropped(?! (?:off|to|by|from))"
     r"|called (?:it |that )?off|undone|overturned|reversed|verworfen|gestrichen|abgesagt)\b"
-    r"|\b(?:not|never|no|\w+n['’]t)\b[^.;:]*\bafter all\b|\b(?:no longer|not[^.;:]* any ?more)\b"
+    r"|\b(?:not|never|no|\w+n['’]t)\b[^.;:]*\bafter all\b"
     r"|\bchanged (?:our|my|their) minds?\b|\bon second thoughts?\b|\bdoch (?:nicht|kein\w*)\b",
     re.IGNORECASE,
 )
@@ -1014,7 +1015,7 @@ _MAY_WITHDRAW = lazy_regex(
 _DECIDES = lazy_regex(
     r"\b(?:deci(?:de[sd]?|sions?)|agree[ds]?|resolved|settled|plan(?:s|ned|ning)?|chosen?|opt(?:ed)?"
     r"|vot(?:e|ed)|will|shall|going to|let['’]s|(?:we|i)['’](?:ll|re)|(?:we|i) (?:are|am) \w+ing"
-    r"|we \w+|entschieden|beschlossen|vereinbart|geplant|werden)\b",
+    r"|entschieden|beschlossen|vereinbart|geplant|werden)\b",
     re.IGNORECASE,
 )
 _CLAUSE_END = lazy_regex(r"[,;:.!?–—]+\s*|\s-\s")
@@ -1030,7 +1031,6 @@ _GENERAL_OF_DECISIONS = (
     "abandon abandoned withdraw withdrawn ditch ditched longer anymore mind minds change changed "
     "second thought thoughts after all one ones it that do doing going want off"
 )
-_DOCUMENTS_LOOKED_AT, _SHARE_NAMED = 3, 0.66
 
 
 class _Withdrawal(Struct, frozen=True):
@@ -1071,7 +1071,7 @@ def mark_withdrawn(
     decisions = [item for item in sentences if _DECIDES.search(item.quoted_text)]
     if not decisions:
         return list(sentences)
-    withdrawals = list(_withdrawals(outcome, decisions))
+    withdrawals = list(_withdrawals(outcome))
     return [
         replace(item, withdrawn_by=found)
         if item in decisions and (found := _withdrawal_of(item, withdrawals, outcome))
@@ -1080,18 +1080,12 @@ def mark_withdrawn(
     ]
 
 
-def _withdrawals(
-    outcome: SearchOutcome, decisions: Sequence[EvidenceSentence]
-) -> Iterable[_Withdrawal]:
-    """Yield what is withdrawn in the hits, and in the documents of the best decisions."""
-    documents = {item.hit.document: item.hit for item in decisions}
-    best = list(documents.values())[:_DOCUMENTS_LOOKED_AT]
-    hits = {hit.memory_id: hit for hit in outcome.hits[:MAX_HITS_READ] if hit.level == "evidence"}
-    for each in best:
-        hits |= {hit.memory_id: hit for hit in outcome.load_document(each)}
-    for hit in hits.values():
-        for (start, end), about in _withdrawals_in(hit.text, outcome.languages):
-            yield _Withdrawal(HitExcerpt(hit, start, end), about)
+def _withdrawals(outcome: SearchOutcome) -> Iterable[_Withdrawal]:
+    """Yield what is withdrawn in the hits."""
+    for hit in outcome.hits[:MAX_HITS_READ]:
+        if hit.level == "evidence":
+            for (start, end), about in _withdrawals_in(hit.text, outcome.languages):
+                yield _Withdrawal(HitExcerpt(hit, start, end), about)
 
 
 def _withdrawals_in(text: str, languages: Sequence[str]) -> Iterable[tuple[Span, frozenset[str]]]:
@@ -1123,9 +1117,7 @@ def is_withdrawn(statement: str, later: Iterable[str], languages: Sequence[str] 
     """Return whether a text that was said later withdraws by name what a statement decides."""
     terms = frozenset(query_terms(statement, languages))
     return any(
-        about and len(about & terms) >= _SHARE_NAMED * len(about)
-        for text in later
-        for _, about in _withdrawals_in(text, languages)
+        about and about <= terms for text in later for _, about in _withdrawals_in(text, languages)
     )
 
 
@@ -1133,13 +1125,27 @@ def _withdrawal_of(
     item: EvidenceSentence, withdrawals: Sequence[_Withdrawal], outcome: SearchOutcome
 ) -> HitExcerpt | None:
     """Return what withdraws a sentence, if something does."""
-    terms = item.terms | outcome.terms_in(f"{item.quoted_text}\n{item.hit.heading}")
+    heading = item.hit.heading
     for each in withdrawals:
-        if not each.is_later_than(item) or each.excerpt.text in item.text:
+        text = each.excerpt.text
+        if not each.is_later_than(item) or text in item.text:
             continue
         if each.about:
-            if len(each.about & terms) >= _SHARE_NAMED * len(each.about):
+            said = item.quoted_text.replace(text, "")
+            terms = outcome.terms_in(f"{item.text}\n{said}\n{heading}")
+            if each.about <= terms and not _are_of_other_times(item, each.excerpt):
                 return each.excerpt
         elif (distance := each.distance(item)) is not None and distance <= 2:
             return each.excerpt
     return None
+
+
+def _are_of_other_times(item: EvidenceSentence, withdrawal: HitExcerpt) -> bool:
+    """Return whether a withdrawal and a sentence name days, and these are others."""
+    told, withdrawn = (
+        [days_of_iso(span.iso) for span in date_spans(text, hit.created_at)]
+        for text, hit in ((item.text, item.hit), (withdrawal.text, withdrawal.hit))
+    )
+    return bool(told and withdrawn) and not any(
+        first <= end and start <= last for first, last in withdrawn for start, end in told
+    )

@@ -23,7 +23,7 @@ from memctl.language.table_amounts import number as number_in
 from memctl.language.term_analysis import query_terms
 from memctl.language.time_periods import days_of_iso
 from memctl.patterns import lazy_regex
-from memctl.records import Answer, Citation, Hit
+from memctl.records import Answer, Citation, Hit, Metadata
 from memctl.search.answering.evidence_parts import (
     LIST_MARK,
     PATH_SEPARATOR,
@@ -53,6 +53,7 @@ from memctl.search.answering.evidence_parts import (
     number_of,
     only_considers,
     only_supposes,
+    outside_values,
     retractions,
     speaker_of_himself,
     speech_start,
@@ -1027,7 +1028,13 @@ def _one_for_each_day(items: Iterable[EvidenceSentence]) -> list[EvidenceSentenc
         if not days <= known and len(chosen) < _MAX_DAYS:
             chosen.append((min(days), item))
             known |= days
-    return [item for _, item in sorted(chosen, key=lambda each: each[0])]
+    places = Counter((item.hit.document, item.quoted_text) for _, item in chosen)
+    return [
+        replace(item, quote=(item.start, item.end))  # else the same text would stand for each
+        if places[item.hit.document, item.quoted_text] > 1
+        else item
+        for _, item in sorted(chosen, key=lambda each: each[0])
+    ]
 
 
 def _days_told(item: EvidenceSentence) -> set[date]:
@@ -1054,15 +1061,29 @@ def _are_so_many(items: Sequence[EvidenceSentence], wanted: AskedDays) -> bool:
 
 _MAX_TURNS_AHEAD = 5
 """Turns after a sentence in which it may be revised."""
-_MAX_OTHER_WORDS = 2
-"""Terms of its own that a turn may have and still be about what was said before it."""
-_REVISES = lazy_regex(
-    r"\b(?:(?:make|say|do|move|change|push|put|shift|switch) (?:it|that|them)|instead|no,? wait"
-    r"|wait,? no|scrap that|actually|rather|sorry|correction|i meant|on second thoughts?"
-    r"|(?:changed|moved) (?:it )?to|better|doch|lieber|stattdessen|plutôt|mejor|meglio|liever)\b"
-    r"|\b(?:ok(?:ay)?|fine|right|alright|so)\b.*\bthen\b",
+_REVISES_IT = lazy_regex(
+    r"\b(?:(?P<makes>make)|moved?|changed?|push(?:ed)?|put|shift(?:ed)?|switch(?:ed)?|set)"
+    r" (?:(?:it|that|them)\b|(?=to\b))",
     re.IGNORECASE,
 )
+"""Gives another value to what was said before, if the value stands right after it."""
+_IN_TIME = lazy_regex(
+    r"\b(?:i|you|he|she|they|can(?:not|['’]t)?|(?<!we )could(?:n['’]t)?)\b(?:(?! we )[^,.;:!?])*$",
+    re.IGNORECASE,
+)
+"""Before "make it": somebody comes then."""
+_REVISES = lazy_regex(
+    r"\b(?:instead|no,? wait|wait,? no|scrap that|actually|rather|sorry|correction|i meant"
+    r"|on second thoughts?|better|doch|lieber|stattdessen|plutôt|mejor|meglio|liever"
+    r"|(?:ok(?:ay)?|fine|right|alright|so)(?=\b.*\bthen\b))\b",
+    re.IGNORECASE,
+)
+"""Does so where nothing else is said."""
+_OF_PEOPLE = lazy_regex(
+    r"\b(?:i|you|we|he|she|my|your|our|his|her|ich|du|er|wir|je|tu|nous|yo|tú|io|noi|ik|jij|wij)\b",
+    re.IGNORECASE,
+)
+_REFERS_BACK = lazy_regex(r"\b(?:it|that|this|them|they)\b", re.IGNORECASE)
 _AGREES = lazy_regex(
     r"\W*(?:yes|yep|yeah|ok(?:ay)?|sure|fine|works|good|great|perfect|agreed|deal|done|will do"
     r"|ja|passt|gut|oui|d['’]accord|sí|vale|va bene|goed)\b|\W*👍",
@@ -1079,38 +1100,56 @@ def _revised_in_thread(outcome: SearchOutcome, best: EvidenceSentence) -> list[E
     """
     if not (stated_values(best.text) and is_said(best.hit)):
         return []
-    told = best.terms.union(*outcome.question.slots)
+    told = outcome.terms_in(_without_turn_label(best.text)).union(*outcome.question.slots)
     newest, proposed = best, None
     for hit in _later_in_thread(outcome, best.hit):
         said = _last_value_like(outcome, hit, best)
-        words = hit.text[len(label[0]) :] if (label := TURN_LABEL.match(hit.text)) else hit.text
-        if said is None:
-            is_agreed = proposed is not None and _AGREES.match(words)
-            newest = proposed if proposed is not None and is_agreed else newest
-            proposed = None if is_agreed else proposed
-            continue
-        others = said.terms - told - frozenset(query_terms(" ".join(stated_values(said.text))))
-        others -= frozenset(query_terms(" ".join(_REVISES.findall(said.text))))
-        if len(others) > _MAX_OTHER_WORDS:
-            if best.terms.isdisjoint(said.terms):
+        words = _without_turn_label(said.text if said else hit.text)
+        if said is None and _AGREES.match(words):
+            newest, proposed = proposed or newest, None
+        elif said is None or not _revises(outcome, words, told):
+            if _is_about_something_else(outcome, words, told):
                 break  # what follows may be about that
+            proposed = proposed if said else None
+        elif _has_same_values(said.text, newest.text):
             continue
-        if _REVISES.search(said.text) is None or _has_same_values(said.text, newest.text):
-            continue
-        if asks_something(said.text):
+        elif asks_something(said.text):
             proposed = said
         else:
             newest, proposed = said, None
     return [] if newest is best else [newest, best]
 
 
+def _revises(outcome: SearchOutcome, words: str, told: frozenset[str]) -> bool:
+    """Return whether a turn only gives another value to what was told before.
+
+    "Make it 20:00" does, and "Sorry, 20:00"; "Sorry, I'm at the gym until 20:00" is about
+    something else.
+    """
+    found = _REVISES_IT.search(words)
+    if found and not (found["makes"] and _IN_TIME.search(words[: found.start()])):
+        before_value, *others = outside_values(words[found.end() :])
+        return bool(others) and outcome.terms_in(before_value) <= told
+    rest = _REVISES.sub(" ", " ".join(outside_values(words)))
+    is_of_people = _OF_PEOPLE.search(rest) is not None
+    return (
+        _REVISES.search(words) is not None and not is_of_people and outcome.terms_in(rest) <= told
+    )
+
+
+def _is_about_something_else(outcome: SearchOutcome, words: str, told: frozenset[str]) -> bool:
+    """Return whether a turn brings up what was not spoken of before."""
+    own = outcome.terms_in(_REVISES.sub(" ", " ".join(outside_values(words))))
+    refers_back = _AGREES.match(words) or _REFERS_BACK.search(words)
+    return len(words.split()) > 1 and bool(own) and own.isdisjoint(told) and not refers_back
+
+
 def _later_in_thread(outcome: SearchOutcome, hit: Hit) -> Iterator[Hit]:
     """Yield what was said directly after a turn, or the later mails of the same subject."""
     if hit.type != "turn":
-        later = (each for each in outcome.hits if _are_of_one_thread(each, hit))
-        yield from sorted(
-            (each for each in later if _follows(each, hit)), key=lambda each: each.created_at
-        )
+        same = [each for each in outcome.hits if _are_of_one_thread(each, hit)]
+        later = sorted((x for x in same if _follows(x, hit)), key=lambda each: each.created_at)
+        yield from (each for each in later if _replies(outcome, each, hit))
         return
     for _ in range(_MAX_TURNS_AHEAD):
         around = outcome.load_turns_around([hit])
@@ -1127,6 +1166,27 @@ def _are_of_one_thread(one: Hit, other: Hit) -> bool:
         return (one.kb, one.session_id) == (other.kb, other.session_id)
     subjects = {_REPLY_MARK.sub("", each.title).casefold() for each in (one, other)}
     return one.doc_type == other.doc_type == "email" and len(subjects) == 1 and "" not in subjects
+
+
+def _replies(outcome: SearchOutcome, later: Hit, mail: Hit) -> bool:
+    """Return whether a later mail of the same subject goes on with an earlier one.
+
+    It names it, or is marked as a reply and one of both writers has written both or to the other.
+    """
+    told, replied = (each.metadata for each in outcome.with_known_days([mail, later]))
+    if mail.document == later.document or (
+        told.get("message_id") and told.get("message_id") == replied.get("in_reply_to")
+    ):
+        return True
+    writer, other = outcome.load_author(mail), outcome.load_author(later)
+    are_parties = writer == other or writer in _receivers(replied) or other in _receivers(told)
+    return bool(writer and other) and are_parties and _REPLY_MARK.match(later.title) is not None
+
+
+def _receivers(metadata: Metadata) -> list[object]:
+    return [
+        name for key in ("to", "cc") if isinstance(of := metadata.get(key), list) for name in of
+    ]
 
 
 def _follows(one: Hit, other: Hit) -> bool:
@@ -1205,13 +1265,15 @@ _RECURS = lazy_regex(
 def _fits_day_of_asking(item: EvidenceSentence, outcome: SearchOutcome) -> bool:
     """Return whether a day that a sentence tells is to come, or past where it is overdue.
 
-    A sentence without a day fits, and one of what happens again and again.
+    A sentence without a day fits, and one of what happens again and again.  Where "next" asks for
+    no time, a day may be that on which something was agreed.
     """
     question = outcome.asked.text
     days = [days_of_iso(span.iso) for span in date_spans(item.text, item.hit.created_at)]
     if not days or _TELLS_OF_PAST.search(question) is not None:
         return True
-    if asks_for_coming(question) and _RECURS.search(item.quoted_text) is None:
+    is_for_coming = asks_for_coming(question) and asks_when(question)
+    if is_for_coming and _RECURS.search(item.quoted_text) is None:
         return max(last for _, last in days) >= outcome.asked_on
     return not asks_for_overdue(question) or min(first for first, _ in days) < outcome.asked_on
 
