@@ -425,7 +425,7 @@ def candidate_sentences(
 
 
 def _lost_sentences(outcome: SearchOutcome, hits: Sequence[Hit]) -> Iterator[CandidateSentence]:
-    """Yield the sentences of replaced versions that the newer ones no longer have."""
+    """Yield the sentences of replaced versions that the newest ones no longer have, once each."""
     by_document = {hit.document_id: hit for hit in reversed(hits)}
     said_now: dict[str, str] = {}
     for past in outcome.load_past_versions(hits):
@@ -436,6 +436,7 @@ def _lost_sentences(outcome: SearchOutcome, hits: Sequence[Hit]) -> Iterator[Can
             )
         for draft in _drafts(past, "", outcome):
             if draft.part.text not in said_now[newer]:
+                said_now[newer] += f"\n{draft.part.text}"
                 yield draft
 
 

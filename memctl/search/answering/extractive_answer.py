@@ -226,7 +226,8 @@ def extract_answer(
         wants_days = None
     elif wants_days:
         given = of_days
-    confidence = round(answer_confidence(sentences, given), 3) if sentences else 0.0
+    between = [item for item in sentences if item.has_ended] if earlier else []
+    confidence = round(answer_confidence(sentences, [*given, *between]), 3) if sentences else 0.0
     if not sentences or (confidence < MIN_CLOSE and not outcome.relevance.is_relevant):
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
     known = [] if is_of_other_time else _sentences_on_subject(subject, sentences)
@@ -263,8 +264,8 @@ def extract_answer(
         ordered = [whole]
     if not states:
         ordered = _with_withdrawals(ordered, sentences)
-    if earlier and not asks_for_oldest(outcome.asked.text):
-        text = _render_earlier(ordered)
+    if earlier and (ordered[0].has_ended or not asks_for_oldest(outcome.asked.text)):
+        text = _render_earlier(outcome, ordered)
     elif states:
         text = _render_states(outcome, ordered)
     else:
@@ -663,17 +664,32 @@ def _earlier_and_later(
     """
     if not sentences:
         return []
-    if not asks_for_oldest(outcome.asked.text) and (ended := _ended_and_later(sentences)):
+    wants_oldest = asks_for_oldest(outcome.asked.text)
+    ended = _ended_and_later(sentences, wants_oldest=wants_oldest)
+    if ended and not wants_oldest:
         return ended
-    return _current_and_former(outcome, sentences[:1], sentences, unsure=False)
+    states = _current_and_former(outcome, sentences[:1], sentences, unsure=False)
+    is_older = states and not states[0].has_ended and (not ended or _is_older(states[0], ended[0]))
+    return states if is_older else ended or states
 
 
-def _ended_and_later(sentences: Sequence[EvidenceSentence]) -> list[EvidenceSentence]:
-    """Return the best sentence that has ended, and what replaced it, if that is among them."""
+def _is_older(one: EvidenceSentence, other: EvidenceSentence) -> bool:
+    return _day(one) < _day(other) and _age(one) < _age(other)
+
+
+def _ended_and_later(
+    sentences: Sequence[EvidenceSentence], *, wants_oldest: bool
+) -> list[EvidenceSentence]:
+    """Return the best sentence that has ended, and what replaced it, if that is among them.
+
+    Of several states of the same thing that have ended, it is the last, or the oldest.
+    """
     least = MIN_SCORE_SHARE * sentences[0].score
-    former = next((item for item in sentences if item.has_ended and item.score >= least), None)
-    if former is None:
+    likely = [item for item in sentences if item.has_ended and item.score >= least]
+    if not likely:
         return []
+    same = [item for item in likely if item is likely[0] or _differ(likely[0], item)]
+    former = (min if wants_oldest else max)(same, key=_end)
     ids = {fact.by for fact in former.hit.ended}
     later = (
         item
@@ -682,6 +698,11 @@ def _ended_and_later(sentences: Sequence[EvidenceSentence]) -> list[EvidenceSent
         and item.score >= _MIN_STEP_SHARE * former.score
     )
     return [former, *list(later)[:1]]
+
+
+def _end(item: EvidenceSentence) -> datetime:
+    """Return when a state that has ended did, or was said if that isn't known."""
+    return max((fact.at for fact in item.hit.ended), default=item.hit.created_at)
 
 
 def _tells_earlier(outcome: SearchOutcome, item: EvidenceSentence) -> bool:
@@ -1260,13 +1281,13 @@ def _render_states(outcome: SearchOutcome, ordered: Sequence[EvidenceSentence]) 
     return f"As of {_day(one)}: {first} Earlier, on {_day(other)}: {second}"
 
 
-def _render_earlier(ordered: Sequence[EvidenceSentence]) -> str:
+def _render_earlier(outcome: SearchOutcome, ordered: Sequence[EvidenceSentence]) -> str:
     """Return a former state with the day on which it was known to hold no longer."""
     one, *others = ordered
-    ends = [fact.at.date().isoformat() for fact in one.hit.ended] if one.has_ended else []
-    until = max(ends) if ends else _day(others[0])
+    until = _end(one).date().isoformat() if one.hit.ended and one.has_ended else _day(others[0])
     former = f"Until {until}: {_numbered_sentence(one, 1, is_marked=False)}"
-    later = [f"Since then: {_numbered_sentence(other, 2)}" for other in others]
+    then = "Later" if asks_for_oldest(outcome.asked.text) else "Since then"  # others lay between
+    later = [f"{then}: {_numbered_sentence(other, 2)}" for other in others]
     return " ".join([former, *later])
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -23,10 +23,10 @@ from memctl.search.retrieval.candidate_rows import SearchScope
 from memctl.search.retrieval.candidates import Candidate, Key, read_rows
 from memctl.search.search_plan import KEYWORD_WEIGHT, SearchPlan
 from memctl.search.term_statistics import Sources
-from memctl.store.tables.filter_expressions import both, col
+from memctl.store.tables.filter_expressions import Expr, both, col
 
 if TYPE_CHECKING:
-    from memctl.store.tables.snapshot import CachedSnapshot
+    from memctl.store.tables.snapshot import CachedSnapshot, Snapshot
 
 _DISTILLED_LIFT = 0.25
 """Share of the difference that a passage gains when a memory distilled from it scores higher.
@@ -254,30 +254,29 @@ def load_document(sources: Sources, hit: Hit) -> tuple[Hit, ...]:
     return tuple(passages[row["id"]] for row in ordered)
 
 
-_MOST_PAST_PASSAGES = 200
+_MOST_PAST_PASSAGES, _MOST_PAST_VERSIONS = 200, 20
 
 
-def load_past_versions(sources: Sources, hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Read the passages of the versions that the documents of some hits have replaced.
+def load_past_versions(
+    sources: Sources, ended_within: Callable[[], Expr], hits: Sequence[Hit]
+) -> tuple[Hit, ...]:
+    """Read the passages of the versions that the documents of hits have replaced, newest first.
 
-    All of such a passage counts as ended: what the newer version still says, that one says.
+    All of such a passage counts as ended: what a newer version still says, that one says.
+
+    Args:
+        sources: What is searched, by knowledge base.
+        ended_within: Returns the condition on what held once and may be shown.
+        hits: Of the current versions.
     """
     found: list[Hit] = []
     for kb in dict.fromkeys(hit.kb for hit in hits):
         current = {hit.document_id: hit for hit in reversed(hits) if hit.kb == kb}
-        where = col("superseded_by").is_in(sorted(filter(None, current)))
-        where &= col("status") == "superseded"
-        columns = ["id", "namespace", "superseded_by"]
-        rows = sources[kb].scan("documents", where, columns).to_pylist()
-        newer = {
-            row["id"]: hit
-            for row in rows
-            if (hit := current[row["superseded_by"]]).namespace == row["namespace"]
-        }
+        newer = _replaced_documents(sources[kb], {id_: h for id_, h in current.items() if id_})
         if not newer:
             continue
         where = col("document_id").is_in(sorted(newer)) & (col("level") == "evidence")
-        where &= col("type").is_in(["passage"]) & ~col("valid_to").is_null()
+        where &= col("type").is_in(["passage"]) & ended_within()
         ended = (
             sources[kb]
             .scan("memories", where, ["id", "valid_to"], limit=_MOST_PAST_PASSAGES)
@@ -289,7 +288,26 @@ def load_past_versions(sources: Sources, hits: Sequence[Hit]) -> tuple[Hit, ...]
                 now = newer[hit.document_id or ""]
                 fact = EndedFact(hit.start, hit.end, at[id_], now.document_id or "")
                 found.append(replace(hit, rank=now.rank, ended=(fact,)))
-    return tuple(found)
+    return tuple(sorted(found, key=lambda hit: hit.ended[0].at, reverse=True))
+
+
+def _replaced_documents(source: Snapshot, current: Mapping[str, Hit]) -> dict[str, Hit]:
+    """Return the hits of current documents by the ids of the versions that these have replaced."""
+    replaced: dict[str, Hit] = {}
+    newer = current
+    for _ in range(_MOST_PAST_VERSIONS):
+        where = col("superseded_by").is_in(sorted(newer)) & (col("status") == "superseded")
+        rows = source.scan("documents", where, ["id", "namespace", "superseded_by"]).to_pylist()
+        newer = {
+            row["id"]: hit
+            for row in rows
+            if (hit := newer[row["superseded_by"]]).namespace == row["namespace"]
+            and row["id"] not in replaced
+        }
+        if not newer:
+            break
+        replaced |= newer
+    return replaced
 
 
 def load_author(sources: Sources, hit: Hit) -> str:
