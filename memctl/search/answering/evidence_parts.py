@@ -991,17 +991,18 @@ _TIME_OF_DAY = (
     r"|(?:morning|afternoon|evening|night|hour|minute)s?|mid(?:day|night)"
 )
 """An hour is not followed by what is counted: "at two stalls", "at one end"."""
-_TIME_WORD = lazy_regex(
-    rf"\d|\b(?:{_NAMED_TIME}|{_TIME_OF_DAY}"
+_WORDS_FOR_TIME = (
+    rf"\b(?:{_NAMED_TIME}|{_TIME_OF_DAY}"
     rf"|{_words(_ENGLISH.units.values(), _ENGLISH.days.values())}"
     rf"|{_words(_ENGLISH.bounds.values(), but=('by', 'up to'))}"
     rf"|{any_of(_ENGLISH.ago)}"
     r"|once|when(?:ever)?|while|during|daily|weekly|monthly|yearly|annual\w*|midweek|fortnights?"
     r"|decades?|century|centuries|\w*times?|birthday|aged?|childhood|war|reign|term|semester"
     r"|holidays?|never|always|soon|immediately|already|then|recently|lately|earlier|later"
-    r"|as (?:soon|long|he|she|it|they|we|i|you|the))\b",
-    re.IGNORECASE,
+    r"|as (?:soon|long|he|she|it|they|we|i|you|the))\b"
 )
+_TIME_WORD = lazy_regex(_WORDS_FOR_TIME, re.IGNORECASE)
+_DIGIT_OR_TIME_WORD = lazy_regex(rf"\d|{_WORDS_FOR_TIME}", re.IGNORECASE)
 _TIME_HEADING = lazy_regex(rf"\b(?:{_NAMED_TIME})\b", re.IGNORECASE)
 
 
@@ -1018,9 +1019,16 @@ def lacks_time(text: str, hit: Hit, question: str) -> bool:
     """
     return (
         _ASKS_WHEN_IT_WAS.match(question) is not None
-        and not (has_relative_time(text) or _TIME_WORD.search(text))
+        and not (has_relative_time(text) or _DIGIT_OR_TIME_WORD.search(text))
         and not (is_said(hit) or is_of_stated_day(hit) or _TIME_HEADING.search(hit.heading))
     )
+
+
+def may_tell_time(text: str) -> bool:
+    """Return whether a text has a date, an hour or any other word in English for a time."""
+    if has_date(text) or has_relative_time(text) or _TIME_WORD.search(text):
+        return True
+    return any(value.kind in ("date", "time") for value in values(text))
 
 
 def is_roll_of_others(text: str, question: str) -> bool:

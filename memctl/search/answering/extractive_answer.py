@@ -22,6 +22,7 @@ from memctl.language.table_amounts import drawn_cells, is_number, row_cells
 from memctl.language.table_amounts import number as number_in
 from memctl.language.term_analysis import query_terms
 from memctl.language.time_periods import days_of_iso
+from memctl.language.word_lists import stop_words
 from memctl.patterns import lazy_regex
 from memctl.records import Answer, Citation, Hit
 from memctl.search.answering.evidence_parts import (
@@ -49,6 +50,7 @@ from memctl.search.answering.evidence_parts import (
     is_time_word,
     lacks_count,
     lacks_measure,
+    may_tell_time,
     named_successor,
     number_of,
     only_considers,
@@ -77,6 +79,7 @@ from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.answering.table_totals import extreme_answer, total_answer, unpaid_answer
 from memctl.search.query.question import Question, Slot, TimeExpression, version_at
+from memctl.search.query.subject_questions import without_dates
 from memctl.search.query.time_expressions import asks_for_coming, asks_for_overdue
 from memctl.understanding.relation_extraction import PostHolder, post_holders
 from memctl.understanding.triggers import asking_length
@@ -1329,6 +1332,7 @@ def _day(item: EvidenceSentence) -> str:
 
 # --- questions that ask several things ------------------------------------------------------------
 
+_WORD = lazy_regex(r"[^\W\d_][\w'’-]+")
 _ASKS_WHO = lazy_regex(r"\W*(?:\w+ )?who(?:m|se)?\b", re.IGNORECASE)
 _ASKS_MONEY = lazy_regex(
     r"\bhow much (?:is|are|was|were|did|does|do|will)\b|\b(?:price|cost|costs|fee|rent|bill)\b",
@@ -1337,23 +1341,37 @@ _ASKS_MONEY = lazy_regex(
 
 
 def may_lack(part: QuestionPart, answer: Answer) -> bool:
-    """Return whether an answer may lack what one part of its question asks for."""
-    return not answer.found or _gives(part, answer) is not True
+    """Return whether an answer lacks what a part of its question asks for, or is itself in doubt."""
+    if not answer.found:
+        return True
+    gives = _gives(part, answer)
+    return gives is not True if _ASKS_WHO.match(part.said) else gives is False
 
 
 def _gives(part: QuestionPart, answer: Answer) -> bool | None:
     """Return whether an answer has a time, a sum of money or a name, if a part asks for one.
 
-    These are known by their form; None for all else that may be asked.
+    These are known by their form; None for all else that may be asked, and for somebody who may be
+    called by a word such as "plumber".
     """
     said = " ".join(_without_turn_label(cited.quote) for cited in answer.citations)
     if asks_when(part.said):
-        return has_date(answer.text) or has_relative_time(answer.text)
+        return may_tell_time(answer.text)
     if _ASKS_MONEY.search(part.said):
         return any(value.kind not in ("date", "time") for value in values(said))
     if _ASKS_WHO.match(part.said):
-        return bool(set(_names_within(said).split()) - set(part.alone.split()))
+        asked = query_terms(part.alone or part.said, ("en",))
+        is_new = not set(query_terms(without_dates(said), ("en",))) <= set(asked)
+        return _has_new_name(said, part.alone) or (None if is_new else False)
     return None
+
+
+def _has_new_name(said: str, question: str) -> bool:
+    """Return whether a text in English has a capitalised word that a question lacks."""
+    return any(
+        word[0].isupper() and not is_time_word(word) and word.lower() not in stop_words("en")
+        for word in set(_WORD.findall(said)).difference(_WORD.findall(question))
+    )
 
 
 def _without_turn_label(quote: str) -> str:
@@ -1366,6 +1384,9 @@ def join_parts(
 ) -> Answer:
     """Return the answers of a question's parts as one, which is unsure if one of them is.
 
+    An answer of the whole question that was found stays as it is, unless all parts are known or it
+    surely lacks what one of them asks for.
+
     Args:
         whole: The answer of the whole question, which is all there is if no part has one.
         parts: The parts.
@@ -1375,16 +1396,29 @@ def join_parts(
         answer is not None and answer.found and _gives(part, answer) is not False
         for part, answer in zip(parts, found, strict=True)
     ]
+    if whole.found and not all(known) and all(_gives(p, whole) is not False for p in parts):
+        return whole
     if not any(known):
         return _in_doubt(whole)
+    shown = [
+        cited
+        for answer, is_known in zip(found, known, strict=True)
+        if answer is not None and is_known
+        for cited in answer.citations
+    ]
     texts: list[str] = []
     citations: list[Citation] = []
     for part, answer, is_known in zip(parts, found, known, strict=True):
         new = [each for each in answer.citations if not _place(citations, each)] if answer else []
-        is_close = answer is not None and answer.confidence >= _MIN_CLOSE_OF_PART and bool(new)
+        is_close = answer is not None and answer.confidence >= _MIN_CLOSE_OF_PART
         if answer is None or not (is_known or is_close):
             texts.append(f"Not in memory: {part.said}")
             continue
+        if not is_known and all(_place(shown, each) for each in answer.citations):
+            texts.append(f"Unsure: {part.said}")
+            continue
+        if is_known and texts and not new:
+            continue  # what it quotes is there already
         citations += (replace(each, number=len(citations) + at) for at, each in enumerate(new, 1))
         text = answer.text if is_known else f"Unsure: {part.said} {_closest(answer)}"
         text = _renumbered(text, [_place(citations, each) for each in answer.citations])
