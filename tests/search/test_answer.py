@@ -886,6 +886,20 @@ def test_only_before_somebody_or_at_the_end_asks_for_who_it_was_earlier(
     assert asks_for_earlier(question) is is_for_earlier
 
 
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("The piano was tuned before May 2025 by Mr Lutz.", "Who tuned the piano before May 2025?"),
+        ("The cake was baked by May Lin.", "What was baked by May?"),
+    ],
+)
+def test_what_states_a_limit_in_the_words_of_the_question_lies_within_it(
+    shelf: Shelf, memory_of: MemoryOf, text: str, question: str
+) -> None:
+    shelf.put([memory_of("one", text, created_at=datetime(2026, 9, 1, tzinfo=UTC))])
+    assert ask(shelf.searcher(), question).found
+
+
 def test_a_post_of_another_club_is_no_former_state(shelf: Shelf, memory_of: MemoryOf) -> None:
     choir = "# Choir committee\n\nAnna is our treasurer."
     allotment = "# Allotment society\n\nBen is our new treasurer."

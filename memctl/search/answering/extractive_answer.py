@@ -22,7 +22,7 @@ from memctl.language.table_amounts import drawn_cells, is_number, row_cells
 from memctl.language.table_amounts import number as number_in
 from memctl.language.term_analysis import query_terms
 from memctl.language.time_periods import days_of_iso
-from memctl.language.word_lists import stop_words
+from memctl.language.word_lists import known_names, stop_words
 from memctl.patterns import lazy_regex
 from memctl.records import Answer, Citation, Hit
 from memctl.search.answering.evidence_parts import (
@@ -1213,9 +1213,16 @@ def _time_limits(outcome: SearchOutcome) -> list[TimeExpression]:
         for each in question.periods
         if each.is_limit
         and (is_of_past or each.first != date.min or _YEAR.search(each.text))  # else a deadline
+        and not _may_be_by_somebody(each.text)
     ]
     event = event_limit(outcome)
     return [*limits, event] if event else limits
+
+
+def _may_be_by_somebody(limit: str) -> bool:
+    """Return whether a limit in English may name who did something: "by May", "by April"."""
+    by, _, name = limit.casefold().partition(" ")
+    return by == "by" and name in known_names().given
 
 
 _RECURS = lazy_regex(
@@ -1242,8 +1249,11 @@ def _fits_day_of_asking(item: EvidenceSentence, outcome: SearchOutcome) -> bool:
 def _lies_within(item: EvidenceSentence, limit: TimeExpression) -> bool:
     """Return whether a sentence was said in a period, or tells of a day in it.
 
-    One that tells of earlier days alone is not of the day on which it was said.
+    So does one with the words of the question for that: "before the party".  One that tells of
+    earlier days alone is not of the day on which it was said.
     """
+    if limit.text.casefold() in item.text.casefold():
+        return True
     said = item.hit.created_at
     told = [days_of_iso(span.iso) for span in date_spans(item.text, said)]
     if any(first <= limit.last and last >= limit.first for first, last in told):
@@ -1341,7 +1351,7 @@ _ASKS_MONEY = lazy_regex(
 
 
 def may_lack(part: QuestionPart, answer: Answer) -> bool:
-    """Return whether an answer lacks what a part of its question asks for, or is itself in doubt."""
+    """Return whether an answer is in doubt or lacks what a part of its question asks for."""
     if not answer.found:
         return True
     gives = _gives(part, answer)
