@@ -1476,6 +1476,11 @@ def test_a_greeting_is_no_evidence_for_who_says_it(shelf: Shelf, memory_of: Memo
         ("How many times did we move the mooring?", "We moved the mooring twice.", False),
         ("How many times did we move the mooring?", "The mooring has 2 chains.", True),
         ("How many times a week do we row?", "We row every evening.", False),
+        ("How many times did the lift break?", "It broke on three occasions.", False),
+        ("How many times did the lift break?", "It broke on both days.", False),
+        ("How many times did the lift break?", "It broke on 3 May, 5 May and 9 June.", False),
+        ("How many times did the lift break?", "It broke on Monday and on Friday.", False),
+        ("How many times did the lift break?", "It broke on 3 May.", True),
     ],
 )
 def test_a_measure_counts_no_things(question: str, sentence: str, lacks: bool) -> None:

@@ -506,10 +506,12 @@ class AskedDays(Struct, frozen=True):
     """How many days there are, if the question says so."""
 
 
+COUNTED_TIMES = r"(?:times|days|dates|occasions|nights|evenings|weekends)"
+"""Words for several times at which something happened."""
 _ASKS_FOR_DAYS = lazy_regex(
     r"\b(?:on |at )?(?:which|what)(?: were)?(?: the)?"
     r" (?:(?P<count>two|three|four|five|six|seven|eight|nine|ten|\d\d?) )?"
-    r"(?:days|dates|occasions|nights|evenings|weekends|times)(?! (?:of|for|on|in)\b)\b"
+    rf"{COUNTED_TIMES}(?! (?:of|for|on|in)\b)\b"
     r"(?=.*\b(?:did|was|were|has|had|have|will)\b)",
     re.IGNORECASE,
 )
@@ -735,11 +737,13 @@ _NOT_COUNTED = lazy_regex(
 
 _ASKS_TIMES = lazy_regex(r"\bhow many times\b(?P<rate> (?:an?|per|each|every)\b)?", re.IGNORECASE)
 _TIMES = lazy_regex(
-    rf"\b(?:once|twice|thrice|never|(?:\d+|{_NUMBER_WORDS}|{_AMOUNTS}) (?:\w+ )?times?|\d+\s?x"
+    rf"\b(?:once|twice|thrice|never|(?:\d+|{_NUMBER_WORDS}|{_AMOUNTS}) (?:\w+ )?"
+    rf"(?:time|{COUNTED_TIMES})|\d+\s?x"
     r"|(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|only|\d+(?:st|nd|rd|th))"
     r" time)\b",
     re.IGNORECASE,
 )
+_WEEKDAY = lazy_regex(rf"\b(?:{_WEEKDAYS})\b", re.IGNORECASE)
 _RATES = lazy_regex(r"\b(?:every|each|daily|weekly|monthly|yearly|annual\w*)\b", re.IGNORECASE)
 _COUNT = lazy_regex(
     rf"(?<![\w.,])(?:\d[\d.,]*+|{_NUMBER_WORDS})\s+(?P<what>(?:[a-z-]+\s+){{0,2}}[a-z-]+)",
@@ -759,7 +763,9 @@ def lacks_count(sentence: str, question: str) -> bool:
     """
     if times := _ASKS_TIMES.search(question):
         is_rate = times["rate"] and _RATES.search(sentence)
-        return not (is_rate or _TIMES.search(sentence))
+        days = [value for value in values(sentence) if value.kind == "date"]
+        are_several = max(len(days), len(_WEEKDAY.findall(sentence))) > 1
+        return not (is_rate or are_several or _TIMES.search(sentence))
     counted = _COUNTED.search(question)
     if counted is None or _NOT_COUNTED.search(f"1 {counted[1]}"):
         return False

@@ -26,6 +26,7 @@ from memctl.language.word_lists import known_names, stop_words
 from memctl.patterns import lazy_regex
 from memctl.records import Answer, Citation, Hit
 from memctl.search.answering.evidence_parts import (
+    COUNTED_TIMES,
     LIST_MARK,
     PATH_SEPARATOR,
     TURN_LABEL,
@@ -1036,7 +1037,7 @@ def _reading_order(chosen: Sequence[EvidenceSentence]) -> list[EvidenceSentence]
 _MAX_DAYS = 12
 _TIMES_IN_NUMBERS = lazy_regex(
     r"\b(?P<count>two|three|four|five|six|seven|eight|nine|ten|\d\d?) (?:\w+ )?"
-    r"(?:times|days|dates|occasions|nights|evenings|weekends)\b",
+    rf"{COUNTED_TIMES}\b",
     re.IGNORECASE,
 )
 
