@@ -233,6 +233,8 @@ _BARE_QUESTION = lazy_regex(
     re.IGNORECASE,
 )
 """A question of few words, as people type it in chats: "what colour"."""
+_TITLE_OF_WORK = lazy_regex(r"[^\W\d_]+(?: (?=[A-ZÀ-Þ])[^\W\d_]+){2,}\W*")
+"""The title of a book or a film: "Where Eagles Dare"."""
 _CLOSING = "\"'”’)*_"
 
 
@@ -252,7 +254,8 @@ def asks_something(sentence: str) -> bool:
     bare = sentence.rstrip(_CLOSING)
     is_stopped = bare.endswith((".", "!")) and not bare.endswith("..")
     label = TURN_LABEL.match(bare)
-    if _BARE_QUESTION.fullmatch(bare, label.end() if label else 0):
+    start = label.end() if label else 0
+    if _BARE_QUESTION.fullmatch(bare, start) and not _TITLE_OF_WORK.fullmatch(bare, start):
         return True
     has_value = _DIGIT.search(sentence) is not None or bool(stated_values(sentence))
     return _INVERTED.match(sentence) is not None and not (is_stopped or has_value)
