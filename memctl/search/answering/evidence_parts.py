@@ -411,12 +411,11 @@ _OLD_VALUE = (
     r"|password|code|pin|deadline|date|day|hours|name|supplier|provider|insurer|landlord|tenant"
     r"|owner|manager|contact|doctor|dentist|limit|tariff|salary|wages?)\b)"
 )
-_ASKS_FOR_EARLIER = lazy_regex(
-    rf"{_ASKS_FOR_OLDEST.pattern}|{_OF_EARLIER}"
-    rf"|\b(?:was|were|did|had)\b.*(?:{_OLD_VALUE}|{_BEFORE_A_CHANGE})",
-    re.IGNORECASE,
-)
+_ASKS_FOR_EARLIER = lazy_regex(rf"{_ASKS_FOR_OLDEST.pattern}|{_OF_EARLIER}", re.IGNORECASE)
 """In a question for how something was before it changed."""
+_OLD_OR_BEFORE_A_CHANGE = lazy_regex(rf"{_OLD_VALUE}|{_BEFORE_A_CHANGE}", re.IGNORECASE)
+"""The same after a verb in the past tense."""
+_WAS = lazy_regex(r"\b(?:was|were|did|had)\b", re.IGNORECASE)
 _LOOKING_BACK = lazy_regex(
     rf"{_OF_EARLIER}|\bbefore {_BEFORE_A_CHANGE}|{_OLD_VALUE}", re.IGNORECASE
 )
@@ -427,12 +426,12 @@ _ASKS_WHO_BEFORE = lazy_regex(
     r"(?: (?-i:[A-ZÀ-Þ])[\w'’-]*)*(?: (?:took over|took on|came|started|joined))?)",
     re.IGNORECASE,
 )
-_ASKS_WHAT_BEFORE = lazy_regex(
-    r"\b(?:who|what|which|where|how (?:much|many))\b[^?]* ?\b(?:was|were|had|did)\b[^?]*"
+_ENDS_WITH_BEFORE = lazy_regex(
     r"(?<!\bday )(?<!night )(?<!week )(?<!month )(?<!year )(?<!evening )(?<!time )(?<!from )"
     r"\b(?P<before>before)\W*$",
     re.IGNORECASE,
 )
+_ASKS_WHAT = lazy_regex(r"\b(?:who|what|which|where|how (?:much|many))\b", re.IGNORECASE)
 _STATES_EARLIER = lazy_regex(
     rf"{_OF_EARLIER}|\b(?:until|till|before|earlier|originally|initially|old|ex|was|were|had"
     r"|went from|no longer|once|replac\w+|succeed\w*|instead of|rather than|took over|takes over"
@@ -449,13 +448,27 @@ def asks_for_oldest(question: str) -> bool:
     return _ASKS_FOR_OLDEST.search(question) is not None
 
 
+@lru_cache(maxsize=64)
 def asks_for_earlier(question: str) -> bool:
     """Return whether a question asks how something was before it changed.
 
     "Who was it before?" and "before Ida?" do, "before the party?" asks for an event.
     """
-    asks = _ASKS_FOR_EARLIER.search(question) or _ASKS_WHAT_BEFORE.search(question)
-    return asks is not None or _before_whom(question) is not None
+    if _ASKS_FOR_EARLIER.search(question) or _what_before(question):
+        return True
+    *_, last = [None, *_OLD_OR_BEFORE_A_CHANGE.finditer(question)]
+    is_of_change = last is not None and _WAS.search(question, 0, last.start()) is not None
+    return is_of_change or _before_whom(question) is not None
+
+
+def _what_before(question: str) -> re.Match[str] | None:
+    """Return the "before" at the end of a question for what or who something was."""
+    ends = _ENDS_WITH_BEFORE.search(question)
+    if ends is None:
+        return None
+    start = question.rfind("?", 0, ends.start()) + 1
+    asks = _ASKS_WHAT.search(question, start, ends.start())
+    return ends if asks and _WAS.search(question, asks.end(), ends.start()) else None
 
 
 def looking_back(question: str) -> list[Span]:
@@ -466,7 +479,7 @@ def looking_back(question: str) -> list[Span]:
     if not asks_for_earlier(question):
         return []
     found = [match.span() for match in _LOOKING_BACK.finditer(question)]
-    asked = _before_whom(question) or _ASKS_WHAT_BEFORE.search(question)
+    asked = _before_whom(question) or _what_before(question)
     return found or ([asked.span("before")] if asked else [])
 
 
