@@ -212,8 +212,23 @@ def _has_ended(hit: Hit, start: int, end: int) -> bool:
 
 
 def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
-    """Return the sentences of the best hits, best first; ties in the order of the hits."""
-    asked, outcome = outcome.asked.text, plainly_asked(outcome)
+    """Return the sentences of the best hits, best first; ties in the order of the hits.
+
+    Where a question ends with a time beside an event, each counts as it does with it or without.
+    """
+    plain = plainly_asked(outcome)
+    found = _rank(outcome.asked.text, plain)
+    if plain is outcome or event_limit(outcome) is None:
+        return found
+    best: dict[tuple[str, str, int], EvidenceSentence] = {}
+    for item in (*found, *_rank(outcome.asked.text, outcome)):
+        place = (item.hit.kb, item.hit.memory_id, item.start)
+        best[place] = max(best.get(place, item), item, key=lambda each: each.score)
+    return _in_order(best.values())
+
+
+def _rank(asked: str, outcome: SearchOutcome) -> list[EvidenceSentence]:
+    """Return sentences as answers to a question, which what was found may put in another way."""
     candidates = candidate_sentences(outcome, with_past=asks_for_earlier(asked))
     drafts = candidates[:_MAX_JUDGED]
     if not drafts:
@@ -288,6 +303,10 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
         )
         for draft, odd, is_of_another_option in zip(drafts, odds, of_another_option, strict=True)
     ]
+    return _in_order(found)
+
+
+def _in_order(found: Iterable[EvidenceSentence]) -> list[EvidenceSentence]:
     return sorted(found, key=lambda item: (-item.score, item.hit.rank, item.start))
 
 
