@@ -900,6 +900,35 @@ def test_what_states_a_limit_in_the_words_of_the_question_lies_within_it(
     assert ask(shelf.searcher(), question).found
 
 
+def test_a_long_question_is_searched_for_what_looks_back_only_once() -> None:
+    was, what = "was " * 50_000, "who was " * 2_000
+    assert not asks_for_earlier(was)
+    assert asks_for_earlier(f"{was} the old rent")
+    assert not asks_for_earlier(f"{what} the day before")
+
+
+def test_a_sentence_on_the_previous_one_tells_who_that_was(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    text = "The previous tenant was Ruth Adler. The current tenant is Ben Hall. The rent is 900."
+    shelf.put([memory_of("one", text, created_at=MAY)])
+    given = ask(shelf.searcher(), "Who was the previous tenant?")
+    assert given.found
+    assert given.text.startswith("The previous tenant was Ruth Adler.")
+
+
+def test_what_happened_after_an_event_is_found_with_and_without_its_name(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    text = "We had a flood on 3 March 2025. The cellar pump broke and the freezer was lost."
+    shelf.put(
+        [memory_of("one", text, created_at=JANUARY), memory_of("two", "Nora ordered a pump.")]
+    )
+    given = ask(shelf.searcher(), "What was lost after the flood?")
+    assert given.found
+    assert "the freezer was lost" in given.text
+
+
 def test_a_post_of_another_club_is_no_former_state(shelf: Shelf, memory_of: MemoryOf) -> None:
     choir = "# Choir committee\n\nAnna is our treasurer."
     allotment = "# Allotment society\n\nBen is our new treasurer."

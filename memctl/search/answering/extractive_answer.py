@@ -51,6 +51,7 @@ from memctl.search.answering.evidence_parts import (
     is_time_word,
     lacks_count,
     lacks_measure,
+    looking_back,
     may_tell_time,
     named_successor,
     number_of,
@@ -221,6 +222,8 @@ def extract_answer(
     is_open = is_list or _MULTI_PART_QUESTION.search(outcome.asked.text) is not None
     looks_back = asks_for_earlier(outcome.asked.text)
     earlier = _earlier_and_later(outcome, sentences) if looks_back else []
+    if looks_back and not earlier:
+        sentences = _with_words_for_earlier(outcome.asked.text, sentences) or sentences
     likely = _likely_sentences(sentences, _MIN_STEP_SHARE if is_open else MIN_SCORE_SHARE)
     given = earlier or _drop_duplicates(likely)[:MAX_SENTENCES]
     complete = [item for item in likely if wants_days and _says_how_many(item, wants_days)][:1]
@@ -702,6 +705,19 @@ def _ended_and_later(
         and item.score >= _MIN_STEP_SHARE * former.score
     )
     return [former, *list(later)[:1]]
+
+
+def _with_words_for_earlier(
+    question: str, sentences: Sequence[EvidenceSentence]
+) -> list[EvidenceSentence]:
+    """Return the likely sentences with the words by which a question looks back: "previous"."""
+    words = {question[start:end].strip().casefold() for start, end in looking_back(question)}
+    return [
+        item
+        for item in sentences
+        if item.score >= _MIN_STEP_SHARE * sentences[0].score
+        and any(re.search(rf"\b{re.escape(word)}", item.text, re.IGNORECASE) for word in words)
+    ]
 
 
 def _end(item: EvidenceSentence) -> datetime:
