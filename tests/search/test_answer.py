@@ -1873,7 +1873,8 @@ def test_what_another_one_calls_my_in_a_mail_is_not_mine(
             memory_of("note", "My blood group is A positive."),
         ]
     )
-    parties = {"locker": ("Leila", "Odo"), "hello": ("Pia", "Odo"), "shoes": ("Odo", "Leila")}
+    odo = "odo.work@example.org"
+    parties = {"locker": ("Leila", odo), "hello": ("Pia", odo), "shoes": ("Odo Finch", "Leila")}
     mails = [
         replace(
             document(f"d_{id}", "en"), authors=(sender,), doc_type="email", metadata={"to": [to]}

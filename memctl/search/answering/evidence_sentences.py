@@ -81,6 +81,7 @@ from memctl.search.query.subject_questions import (
 )
 from memctl.search.query.time_expressions import date_terms, hit_dates, matching_times
 from memctl.search.ranking.dialogue import Place
+from memctl.search.ranking.scored_candidates import first_name
 from memctl.search.retrieval.candidates import cosines, coverage
 
 _MAX_JUDGED = 30
@@ -890,10 +891,10 @@ def _is_somebody_elses(draft: CandidateSentence, outcome: SearchOutcome) -> bool
         return False
     if draft.hit.doc_type == "email":
         author = outcome.load_author(draft.hit)
-        return bool(author) and author != outcome.load_owner(draft.hit.kb)
+        return bool(author) and first_name(author) != outcome.load_owner(draft.hit.kb)
     speaker = speaker_of_turn(draft.hit.text) if draft.hit.type == "turn" else ""
     owner = outcome.load_owner(draft.hit.kb) if speaker else ""
-    return bool(owner) and speaker.split()[0] != owner.split()[0]
+    return bool(owner) and first_name(speaker) != owner
 
 
 def _distinct(drafts: Iterable[CandidateSentence]) -> list[CandidateSentence]:

@@ -6,6 +6,7 @@ In between, ranking boosts, orders and folds them.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -323,7 +324,7 @@ _MOST_MAILS, _SHARE_OF_OWNER = 500, 2 / 3
 
 
 def load_owner(sources: Sources, kb: str) -> str:
-    """Read whose mails a knowledge base has; "" if that isn't known.
+    """Read the first name of whose mails a knowledge base has; "" if that isn't known.
 
     It is who wrote or got more of them than anybody else, and most of them.
     """
@@ -334,9 +335,18 @@ def load_owner(sources: Sources, kb: str) -> str:
     for mail in mails:
         said = json.loads(mail["metadata"] or "{}")
         others = [name for key in ("to", "cc") for name in said.get(key) or ()]
-        parties.update({*mail["authors"], *filter(None, map(str, others))})
+        parties.update(set(filter(None, map(first_name, (*mail["authors"], *map(str, others))))))
     (first, most), (_, second), *_ = [*parties.most_common(2), ("", 0), ("", 0)]
     return first if most > second and most >= _SHARE_OF_OWNER * len(mails) else ""
+
+
+def first_name(party: str) -> str:
+    """Return the first word of a name or an address in lower case.
+
+    It is the same for "Ann Roe" and ann.roe@example.org.
+    """
+    words = re.findall(r"[^\W_]+", party)
+    return words[0].casefold() if words else ""
 
 
 _MOST_STATEMENTS = 2_000
