@@ -1569,6 +1569,7 @@ def test_where_it_is_is_not_told_without_a_place(question: str, sentence: str, l
         ("Ann: how much", True),
         ("what it costs: 40", False),
         ("When he came it rained again", False),
+        ("Where Eagles Dare", False),
     ],
 )
 def test_a_question_is_known_without_its_mark(sentence: str, expected: bool) -> None:
