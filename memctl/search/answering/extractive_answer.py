@@ -222,8 +222,7 @@ def extract_answer(
     is_open = is_list or _MULTI_PART_QUESTION.search(outcome.asked.text) is not None
     looks_back = asks_for_earlier(outcome.asked.text)
     earlier = _earlier_and_later(outcome, sentences) if looks_back else []
-    if looks_back and not earlier:
-        sentences = _with_words_for_earlier(outcome.asked.text, sentences) or sentences
+    sentences = sentences if earlier else _with_words_for_earlier(outcome, sentences)
     likely = _likely_sentences(sentences, _MIN_STEP_SHARE if is_open else MIN_SCORE_SHARE)
     given = earlier or _drop_duplicates(likely)[:MAX_SENTENCES]
     complete = [item for item in likely if wants_days and _says_how_many(item, wants_days)][:1]
@@ -233,8 +232,7 @@ def extract_answer(
         wants_days = None
     elif wants_days:
         given = of_days
-    between = [item for item in sentences if item.has_ended] if earlier else []
-    confidence = round(answer_confidence(sentences, [*given, *between]), 3) if sentences else 0.0
+    confidence = _confidence(sentences, given, earlier)
     if not sentences or (confidence < MIN_CLOSE and not outcome.relevance.is_relevant):
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
     known = [] if is_of_other_time else _sentences_on_subject(subject, sentences)
@@ -248,9 +246,7 @@ def extract_answer(
     likely = _likely_sentences(sentences, _MIN_STEP_SHARE) if unsure else likely
     likely = _with_withdrawn_best(outcome, sentences[0], likely)
     likely = _without_other_holders(outcome, likely)
-    states = earlier
-    if not (is_list or looks_back):
-        states = _revised_in_thread(outcome, likely[0])
+    states = earlier if is_list or looks_back else _revised_in_thread(outcome, likely[0])
     if not (is_list or states):
         states = _current_and_former(outcome, likely, sentences, unsure=unsure)
     ordered = states
@@ -277,8 +273,7 @@ def extract_answer(
         text = _render_states(outcome, ordered)
     else:
         text = _render_sentences(ordered, outcome.asked.text)
-    text = _with_asked_names(text, outcome.asked)
-    return _answer(ordered, text, confidence, unsure=unsure)
+    return _answer(ordered, _with_asked_names(text, outcome.asked), confidence, unsure=unsure)
 
 
 def _with_asked_names(text: str, asked: Question) -> str:
@@ -326,6 +321,19 @@ def _likely_sentences(
     """
     likely = [item for item in sentences if item.score >= share * sentences[0].score]
     return [item for item in likely if not item.has_ended] or likely
+
+
+def _confidence(
+    sentences: Sequence[EvidenceSentence],
+    given: Sequence[EvidenceSentence],
+    earlier: Sequence[EvidenceSentence],
+) -> float:
+    """Return the confidence in what is given; other states that have ended don't speak against it.
+
+    ``earlier`` is the state that a question looks back to, if it does and that is known.
+    """
+    between = [item for item in sentences if item.has_ended] if earlier else []
+    return round(answer_confidence(sentences, [*given, *between]), 3) if sentences else 0.0
 
 
 def answer_confidence(
@@ -708,16 +716,21 @@ def _ended_and_later(
 
 
 def _with_words_for_earlier(
-    question: str, sentences: Sequence[EvidenceSentence]
-) -> list[EvidenceSentence]:
-    """Return the likely sentences with the words by which a question looks back: "previous"."""
+    outcome: SearchOutcome, sentences: Sequence[EvidenceSentence]
+) -> Sequence[EvidenceSentence]:
+    """Return the likely sentences with the words by which a question looks back: "previous".
+
+    All are returned where it doesn't, or none has them.
+    """
+    question = outcome.asked.text
     words = {question[start:end].strip().casefold() for start, end in looking_back(question)}
-    return [
+    found = [
         item
         for item in sentences
         if item.score >= _MIN_STEP_SHARE * sentences[0].score
         and any(re.search(rf"\b{re.escape(word)}", item.text, re.IGNORECASE) for word in words)
     ]
+    return found or sentences
 
 
 def _end(item: EvidenceSentence) -> datetime:
