@@ -357,7 +357,11 @@ class Searcher:
             has_cosines=is_by_words,
             load_turns_around=partial(load_turns_around, self._sources),
             load_document=partial(load_document, self._sources),
-            load_past_versions=partial(load_past_versions, self._sources),
+            load_past_versions=partial(
+                load_past_versions,
+                self._sources,
+                partial(self._corpus.ended_within, plan.main_filters, self._clock()),
+            ),
             load_author=partial(load_author, self._sources),
             load_owner=cache(partial(load_owner, self._sources)),
             with_known_days=partial(with_known_days, self._sources),

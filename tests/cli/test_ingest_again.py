@@ -70,7 +70,31 @@ def test_how_it_was_is_answered_from_the_replaced_version_and_only_where_it_diff
     (notes / "code.md").write_text("The door code is 1234. The lock is new.\n")
     memctl("ingest", str(notes))
     answer = memctl("query", "what was the previous door code?", "-o", "json").json["answer"]
-    assert not answer["found"]
+    assert "4711. [1] Since then:" in answer["text"]
+
+
+def test_at_first_is_how_the_oldest_version_says_it_and_before_how_the_last_one_does(
+    memctl: Run, notes: Path
+) -> None:
+    for code in ("4711", "1234", "9090"):
+        (notes / "code.md").write_text(f"The door code is {code}. The lock is new.\n")
+        memctl("ingest", str(notes))
+    for question, code in (
+        ("What was the door code originally?", "4711"),
+        ("What was the previous door code?", "1234"),
+    ):
+        text = memctl("query", question, "-o", "json").json["answer"]["text"]
+        assert re.search(rf"Until [\d-]{{10}}: The door code is {code}\. ", text), text
+        assert "No longer so" not in text
+
+
+def test_a_replaced_version_beyond_the_filters_answers_nothing(memctl: Run, notes: Path) -> None:
+    memctl("ingest", str(notes / "code.md"), "--tag", "draft")
+    (notes / "code.md").write_text("The door code is 1234.\n")
+    memctl("ingest", str(notes / "code.md"), "--tag", "final")
+    asked = ("query", "what was the previous door code?", "-o", "json")
+    assert "4711" in memctl(*asked).json["answer"]["text"]
+    assert "4711" not in memctl(*asked, "--tag", "final").json["answer"]["text"]
 
 
 def test_a_file_that_is_as_it_was_before_is_current_again(

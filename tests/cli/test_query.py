@@ -579,6 +579,29 @@ def test_each_part_of_a_question_is_answered_or_said_to_be_unknown(
 
 
 @pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("Leo fixed the roof in May 2024.", "Who fixed the roof and when?"),
+        ("Leo fixed the roof in May 2024.", "When was the roof fixed and who fixed it?"),
+        (
+            "The flight to Rome leaves at 7:45 from gate B12.",
+            "When does the flight to Rome leave and from which gate?",
+        ),
+        (
+            "The launch is on 3 March 2027. Ruth decided it. The budget is 40000 euros.",
+            "When is the launch, who decided it and what is the budget?",
+        ),
+    ],
+)
+def test_a_sentence_that_answers_all_parts_of_a_question_is_given_once(
+    memctl: Run, text: str, question: str
+) -> None:
+    memctl("ingest", "--text", text)
+    answer = memctl("query", question, "-o", "json").json["answer"]
+    assert (answer["found"], answer["text"]) == (True, f"{text} [1]")
+
+
+@pytest.mark.parametrize(
     ("question", "parts"),
     [
         (
@@ -600,6 +623,7 @@ def test_each_part_of_a_question_is_answered_or_said_to_be_unknown(
         ),
         ("Who fixed the loom and what is his number?", "Who fixed the loom? "),
         ("Who rents the barn and the field?", ""),
+        ("When is the launch, who decided it and what is the budget?", ""),
         ("What is the difference between the loom and what Ida has?", ""),
     ],
 )

@@ -295,6 +295,10 @@ def test_a_full_name_is_not_that_of_somebody_who_shares_half_of_it(
         ("When did we sell the mare?", "We bought the mare on 4 May", True),
         ("What did Ben buy?", "We sold the mare to Ben", False),
         ("When was the crate received?", "The crate was sent on 4 May", True),
+        ("When did we receive the crate?", "The crate was sent to us on 4 May", False),
+        ("When did we buy the mare?", "The mare was sold to us by Mr Hall", False),
+        ("When did we buy the mare?", "The mare was sold by Mr Hall in 2019", False),
+        ("When did we buy the mare?", "The mare was sold by us in 2019", True),
     ],
 )
 def test_the_opposite_of_what_is_asked_about_is_another_thing(

@@ -233,6 +233,8 @@ _BARE_QUESTION = lazy_regex(
     re.IGNORECASE,
 )
 """A question of few words, as people type it in chats: "what colour"."""
+_TITLE_OF_WORK = lazy_regex(r"[^\W\d_]+(?: (?=[A-ZÀ-Þ])[^\W\d_]+){2,}\W*")
+"""The title of a book or a film: "Where Eagles Dare"."""
 _CLOSING = "\"'”’)*_"
 
 
@@ -252,7 +254,8 @@ def asks_something(sentence: str) -> bool:
     bare = sentence.rstrip(_CLOSING)
     is_stopped = bare.endswith((".", "!")) and not bare.endswith("..")
     label = TURN_LABEL.match(bare)
-    if _BARE_QUESTION.fullmatch(bare, label.end() if label else 0):
+    start = label.end() if label else 0
+    if _BARE_QUESTION.fullmatch(bare, start) and not _TITLE_OF_WORK.fullmatch(bare, start):
         return True
     has_value = _DIGIT.search(sentence) is not None or bool(stated_values(sentence))
     return _INVERTED.match(sentence) is not None and not (is_stopped or has_value)
@@ -408,12 +411,11 @@ _OLD_VALUE = (
     r"|password|code|pin|deadline|date|day|hours|name|supplier|provider|insurer|landlord|tenant"
     r"|owner|manager|contact|doctor|dentist|limit|tariff|salary|wages?)\b)"
 )
-_ASKS_FOR_EARLIER = lazy_regex(
-    rf"{_ASKS_FOR_OLDEST.pattern}|{_OF_EARLIER}"
-    rf"|\b(?:was|were|did|had)\b.*(?:{_OLD_VALUE}|{_BEFORE_A_CHANGE})",
-    re.IGNORECASE,
-)
+_ASKS_FOR_EARLIER = lazy_regex(rf"{_ASKS_FOR_OLDEST.pattern}|{_OF_EARLIER}", re.IGNORECASE)
 """In a question for how something was before it changed."""
+_OLD_OR_BEFORE_A_CHANGE = lazy_regex(rf"{_OLD_VALUE}|{_BEFORE_A_CHANGE}", re.IGNORECASE)
+"""The same after a verb in the past tense."""
+_WAS = lazy_regex(r"\b(?:was|were|did|had)\b", re.IGNORECASE)
 _LOOKING_BACK = lazy_regex(
     rf"{_OF_EARLIER}|\bbefore {_BEFORE_A_CHANGE}|{_OLD_VALUE}", re.IGNORECASE
 )
@@ -424,12 +426,12 @@ _ASKS_WHO_BEFORE = lazy_regex(
     r"(?: (?-i:[A-ZÀ-Þ])[\w'’-]*)*(?: (?:took over|took on|came|started|joined))?)",
     re.IGNORECASE,
 )
-_ASKS_WHAT_BEFORE = lazy_regex(
-    r"\b(?:who|what|which|where|how (?:much|many))\b[^?]* ?\b(?:was|were|had|did)\b[^?]*"
+_ENDS_WITH_BEFORE = lazy_regex(
     r"(?<!\bday )(?<!night )(?<!week )(?<!month )(?<!year )(?<!evening )(?<!time )(?<!from )"
     r"\b(?P<before>before)\W*$",
     re.IGNORECASE,
 )
+_ASKS_WHAT = lazy_regex(r"\b(?:who|what|which|where|how (?:much|many))\b", re.IGNORECASE)
 _STATES_EARLIER = lazy_regex(
     rf"{_OF_EARLIER}|\b(?:until|till|before|earlier|originally|initially|old|ex|was|were|had"
     r"|went from|no longer|once|replac\w+|succeed\w*|instead of|rather than|took over|takes over"
@@ -446,13 +448,27 @@ def asks_for_oldest(question: str) -> bool:
     return _ASKS_FOR_OLDEST.search(question) is not None
 
 
+@lru_cache(maxsize=64)
 def asks_for_earlier(question: str) -> bool:
     """Return whether a question asks how something was before it changed.
 
     "Who was it before?" and "before Ida?" do, "before the party?" asks for an event.
     """
-    asks = _ASKS_FOR_EARLIER.search(question) or _ASKS_WHAT_BEFORE.search(question)
-    return asks is not None or _before_whom(question) is not None
+    if _ASKS_FOR_EARLIER.search(question) or _what_before(question):
+        return True
+    *_, last = [None, *_OLD_OR_BEFORE_A_CHANGE.finditer(question)]
+    is_of_change = last is not None and _WAS.search(question, 0, last.start()) is not None
+    return is_of_change or _before_whom(question) is not None
+
+
+def _what_before(question: str) -> re.Match[str] | None:
+    """Return the "before" at the end of a question for what or who something was."""
+    ends = _ENDS_WITH_BEFORE.search(question)
+    if ends is None:
+        return None
+    start = question.rfind("?", 0, ends.start()) + 1
+    asks = _ASKS_WHAT.search(question, start, ends.start())
+    return ends if asks and _WAS.search(question, asks.end(), ends.start()) else None
 
 
 def looking_back(question: str) -> list[Span]:
@@ -463,7 +479,7 @@ def looking_back(question: str) -> list[Span]:
     if not asks_for_earlier(question):
         return []
     found = [match.span() for match in _LOOKING_BACK.finditer(question)]
-    asked = _before_whom(question) or _ASKS_WHAT_BEFORE.search(question)
+    asked = _before_whom(question) or _what_before(question)
     return found or ([asked.span("before")] if asked else [])
 
 
@@ -506,10 +522,12 @@ class AskedDays(Struct, frozen=True):
     """How many days there are, if the question says so."""
 
 
+COUNTED_TIMES = r"(?:times|days|dates|occasions|nights|evenings|weekends)"
+"""Words for several times at which something happened."""
 _ASKS_FOR_DAYS = lazy_regex(
     r"\b(?:on |at )?(?:which|what)(?: were)?(?: the)?"
     r" (?:(?P<count>two|three|four|five|six|seven|eight|nine|ten|\d\d?) )?"
-    r"(?:days|dates|occasions|nights|evenings|weekends|times)(?! (?:of|for|on|in)\b)\b"
+    rf"{COUNTED_TIMES}(?! (?:of|for|on|in)\b)\b"
     r"(?=.*\b(?:did|was|were|has|had|have|will)\b)",
     re.IGNORECASE,
 )
@@ -735,11 +753,13 @@ _NOT_COUNTED = lazy_regex(
 
 _ASKS_TIMES = lazy_regex(r"\bhow many times\b(?P<rate> (?:an?|per|each|every)\b)?", re.IGNORECASE)
 _TIMES = lazy_regex(
-    rf"\b(?:once|twice|thrice|never|(?:\d+|{_NUMBER_WORDS}|{_AMOUNTS}) (?:\w+ )?times?|\d+\s?x"
+    rf"\b(?:once|twice|thrice|never|(?:\d+|{_NUMBER_WORDS}|{_AMOUNTS}) (?:\w+ )?"
+    rf"(?:time|{COUNTED_TIMES})|\d+\s?x"
     r"|(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|only|\d+(?:st|nd|rd|th))"
     r" time)\b",
     re.IGNORECASE,
 )
+_WEEKDAY = lazy_regex(rf"\b(?:{_WEEKDAYS})\b", re.IGNORECASE)
 _RATES = lazy_regex(r"\b(?:every|each|daily|weekly|monthly|yearly|annual\w*)\b", re.IGNORECASE)
 _COUNT = lazy_regex(
     rf"(?<![\w.,])(?:\d[\d.,]*+|{_NUMBER_WORDS})\s+(?P<what>(?:[a-z-]+\s+){{0,2}}[a-z-]+)",
@@ -759,7 +779,9 @@ def lacks_count(sentence: str, question: str) -> bool:
     """
     if times := _ASKS_TIMES.search(question):
         is_rate = times["rate"] and _RATES.search(sentence)
-        return not (is_rate or _TIMES.search(sentence))
+        days = [value for value in values(sentence) if value.kind == "date"]
+        are_several = max(len(days), len(_WEEKDAY.findall(sentence))) > 1
+        return not (is_rate or are_several or _TIMES.search(sentence))
     counted = _COUNTED.search(question)
     if counted is None or _NOT_COUNTED.search(f"1 {counted[1]}"):
         return False
@@ -991,17 +1013,18 @@ _TIME_OF_DAY = (
     r"|(?:morning|afternoon|evening|night|hour|minute)s?|mid(?:day|night)"
 )
 """An hour is not followed by what is counted: "at two stalls", "at one end"."""
-_TIME_WORD = lazy_regex(
-    rf"\d|\b(?:{_NAMED_TIME}|{_TIME_OF_DAY}"
+_WORDS_FOR_TIME = (
+    rf"\b(?:{_NAMED_TIME}|{_TIME_OF_DAY}"
     rf"|{_words(_ENGLISH.units.values(), _ENGLISH.days.values())}"
     rf"|{_words(_ENGLISH.bounds.values(), but=('by', 'up to'))}"
     rf"|{any_of(_ENGLISH.ago)}"
     r"|once|when(?:ever)?|while|during|daily|weekly|monthly|yearly|annual\w*|midweek|fortnights?"
     r"|decades?|century|centuries|\w*times?|birthday|aged?|childhood|war|reign|term|semester"
     r"|holidays?|never|always|soon|immediately|already|then|recently|lately|earlier|later"
-    r"|as (?:soon|long|he|she|it|they|we|i|you|the))\b",
-    re.IGNORECASE,
+    r"|as (?:soon|long|he|she|it|they|we|i|you|the))\b"
 )
+_TIME_WORD = lazy_regex(_WORDS_FOR_TIME, re.IGNORECASE)
+_DIGIT_OR_TIME_WORD = lazy_regex(rf"\d|{_WORDS_FOR_TIME}", re.IGNORECASE)
 _TIME_HEADING = lazy_regex(rf"\b(?:{_NAMED_TIME})\b", re.IGNORECASE)
 
 
@@ -1018,9 +1041,16 @@ def lacks_time(text: str, hit: Hit, question: str) -> bool:
     """
     return (
         _ASKS_WHEN_IT_WAS.match(question) is not None
-        and not (has_relative_time(text) or _TIME_WORD.search(text))
+        and not (has_relative_time(text) or _DIGIT_OR_TIME_WORD.search(text))
         and not (is_said(hit) or is_of_stated_day(hit) or _TIME_HEADING.search(hit.heading))
     )
+
+
+def may_tell_time(text: str) -> bool:
+    """Return whether a text has a date, an hour or any other word in English for a time."""
+    if has_date(text) or has_relative_time(text) or _TIME_WORD.search(text):
+        return True
+    return any(value.kind in ("date", "time") for value in values(text))
 
 
 def is_roll_of_others(text: str, question: str) -> bool:

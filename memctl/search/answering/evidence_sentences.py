@@ -82,6 +82,7 @@ from memctl.search.query.subject_questions import (
 )
 from memctl.search.query.time_expressions import date_terms, hit_dates, matching_times
 from memctl.search.ranking.dialogue import Place
+from memctl.search.ranking.scored_candidates import first_name
 from memctl.search.retrieval.candidates import cosines, coverage
 
 _MAX_JUDGED = 30
@@ -213,8 +214,23 @@ def _has_ended(hit: Hit, start: int, end: int) -> bool:
 
 
 def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
-    """Return the sentences of the best hits, best first; ties in the order of the hits."""
-    asked, outcome = outcome.asked.text, plainly_asked(outcome)
+    """Return the sentences of the best hits, best first; ties in the order of the hits.
+
+    Where a question ends with a time beside an event, each counts as it does with it or without.
+    """
+    plain = plainly_asked(outcome)
+    found = _rank(outcome.asked.text, plain)
+    if plain is outcome or event_limit(outcome) is None:
+        return found
+    best: dict[tuple[str, str, int], EvidenceSentence] = {}
+    for item in (*found, *_rank(outcome.asked.text, outcome)):
+        place = (item.hit.kb, item.hit.memory_id, item.start)
+        best[place] = max(best.get(place, item), item, key=lambda each: each.score)
+    return _in_order(best.values())
+
+
+def _rank(asked: str, outcome: SearchOutcome) -> list[EvidenceSentence]:
+    """Return sentences as answers to a question, which what was found may put in another way."""
     candidates = candidate_sentences(outcome, with_past=asks_for_earlier(asked))
     drafts = candidates[:_MAX_JUDGED]
     if not drafts:
@@ -289,6 +305,10 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
         )
         for draft, odd, is_of_another_option in zip(drafts, odds, of_another_option, strict=True)
     ]
+    return _in_order(found)
+
+
+def _in_order(found: Iterable[EvidenceSentence]) -> list[EvidenceSentence]:
     return sorted(found, key=lambda item: (-item.score, item.hit.rank, item.start))
 
 
@@ -426,7 +446,7 @@ def candidate_sentences(
 
 
 def _lost_sentences(outcome: SearchOutcome, hits: Sequence[Hit]) -> Iterator[CandidateSentence]:
-    """Yield the sentences of replaced versions that the newer ones no longer have."""
+    """Yield the sentences of replaced versions that the newest ones no longer have, once each."""
     by_document = {hit.document_id: hit for hit in reversed(hits)}
     said_now: dict[str, str] = {}
     for past in outcome.load_past_versions(hits):
@@ -437,6 +457,7 @@ def _lost_sentences(outcome: SearchOutcome, hits: Sequence[Hit]) -> Iterator[Can
             )
         for draft in _drafts(past, "", outcome):
             if draft.part.text not in said_now[newer]:
+                said_now[newer] += f"\n{draft.part.text}"
                 yield draft
 
 
@@ -871,10 +892,10 @@ def _is_somebody_elses(draft: CandidateSentence, outcome: SearchOutcome) -> bool
         return False
     if draft.hit.doc_type == "email":
         author = outcome.load_author(draft.hit)
-        return bool(author) and author != outcome.load_owner(draft.hit.kb)
+        return bool(author) and first_name(author) != outcome.load_owner(draft.hit.kb)
     speaker = speaker_of_turn(draft.hit.text) if draft.hit.type == "turn" else ""
     owner = outcome.load_owner(draft.hit.kb) if speaker else ""
-    return bool(owner) and speaker.split()[0] != owner.split()[0]
+    return bool(owner) and first_name(speaker) != owner
 
 
 def _distinct(drafts: Iterable[CandidateSentence]) -> list[CandidateSentence]:

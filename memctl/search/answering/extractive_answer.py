@@ -22,9 +22,11 @@ from memctl.language.table_amounts import drawn_cells, is_number, row_cells
 from memctl.language.table_amounts import number as number_in
 from memctl.language.term_analysis import query_terms
 from memctl.language.time_periods import days_of_iso
+from memctl.language.word_lists import known_names, stop_words
 from memctl.patterns import lazy_regex
 from memctl.records import Answer, Citation, Hit, Metadata
 from memctl.search.answering.evidence_parts import (
+    COUNTED_TIMES,
     LIST_MARK,
     PATH_SEPARATOR,
     TURN_LABEL,
@@ -49,6 +51,8 @@ from memctl.search.answering.evidence_parts import (
     is_time_word,
     lacks_count,
     lacks_measure,
+    looking_back,
+    may_tell_time,
     named_successor,
     number_of,
     only_considers,
@@ -79,6 +83,7 @@ from memctl.search.answering.relevance import sigmoid
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.answering.table_totals import extreme_answer, total_answer, unpaid_answer
 from memctl.search.query.question import Question, Slot, TimeExpression, version_at
+from memctl.search.query.subject_questions import without_dates
 from memctl.search.query.time_expressions import asks_for_coming, asks_for_overdue
 from memctl.understanding.relation_extraction import PostHolder, post_holders
 from memctl.understanding.triggers import asking_length
@@ -219,6 +224,7 @@ def extract_answer(
     is_open = is_list or _MULTI_PART_QUESTION.search(outcome.asked.text) is not None
     looks_back = asks_for_earlier(outcome.asked.text)
     earlier = _earlier_and_later(outcome, sentences) if looks_back else []
+    sentences = sentences if earlier else _with_words_for_earlier(outcome, sentences)
     likely = _likely_sentences(sentences, _MIN_STEP_SHARE if is_open else MIN_SCORE_SHARE)
     given = earlier or _drop_duplicates(likely)[:MAX_SENTENCES]
     complete = [item for item in likely if wants_days and _says_how_many(item, wants_days)][:1]
@@ -228,7 +234,7 @@ def extract_answer(
         wants_days = None
     elif wants_days:
         given = of_days
-    confidence = round(answer_confidence(sentences, given), 3) if sentences else 0.0
+    confidence = _confidence(sentences, given, earlier)
     if not sentences or (confidence < MIN_CLOSE and not outcome.relevance.is_relevant):
         return Answer(NOT_FOUND, found=False, method=METHOD, confidence=confidence)
     known = [] if is_of_other_time else _sentences_on_subject(subject, sentences)
@@ -242,9 +248,7 @@ def extract_answer(
     likely = _likely_sentences(sentences, _MIN_STEP_SHARE) if unsure else likely
     likely = _with_withdrawn_best(outcome, sentences[0], likely)
     likely = _without_other_holders(outcome, likely)
-    states = earlier
-    if not (is_list or looks_back):
-        states = _revised_in_thread(outcome, likely[0])
+    states = earlier if is_list or looks_back else _revised_in_thread(outcome, likely[0])
     if not (is_list or states):
         states = _current_and_former(outcome, likely, sentences, unsure=unsure)
     ordered = states
@@ -265,14 +269,13 @@ def extract_answer(
         ordered = [whole]
     if not states:
         ordered = _with_withdrawals(ordered, sentences)
-    if earlier and not asks_for_oldest(outcome.asked.text):
-        text = _render_earlier(ordered)
+    if earlier and (ordered[0].has_ended or not asks_for_oldest(outcome.asked.text)):
+        text = _render_earlier(outcome, ordered)
     elif states:
         text = _render_states(outcome, ordered)
     else:
         text = _render_sentences(ordered, outcome.asked.text)
-    text = _with_asked_names(text, outcome.asked)
-    return _answer(ordered, text, confidence, unsure=unsure)
+    return _answer(ordered, _with_asked_names(text, outcome.asked), confidence, unsure=unsure)
 
 
 def _with_asked_names(text: str, asked: Question) -> str:
@@ -320,6 +323,19 @@ def _likely_sentences(
     """
     likely = [item for item in sentences if item.score >= share * sentences[0].score]
     return [item for item in likely if not item.has_ended] or likely
+
+
+def _confidence(
+    sentences: Sequence[EvidenceSentence],
+    given: Sequence[EvidenceSentence],
+    earlier: Sequence[EvidenceSentence],
+) -> float:
+    """Return the confidence in what is given; other states that have ended don't speak against it.
+
+    ``earlier`` is the state that a question looks back to, if it does and that is known.
+    """
+    between = [item for item in sentences if item.has_ended] if earlier else []
+    return round(answer_confidence(sentences, [*given, *between]), 3) if sentences else 0.0
 
 
 def answer_confidence(
@@ -665,17 +681,32 @@ def _earlier_and_later(
     """
     if not sentences:
         return []
-    if not asks_for_oldest(outcome.asked.text) and (ended := _ended_and_later(sentences)):
+    wants_oldest = asks_for_oldest(outcome.asked.text)
+    ended = _ended_and_later(sentences, wants_oldest=wants_oldest)
+    if ended and not wants_oldest:
         return ended
-    return _current_and_former(outcome, sentences[:1], sentences, unsure=False)
+    states = _current_and_former(outcome, sentences[:1], sentences, unsure=False)
+    is_older = states and not states[0].has_ended and (not ended or _is_older(states[0], ended[0]))
+    return states if is_older else ended or states
 
 
-def _ended_and_later(sentences: Sequence[EvidenceSentence]) -> list[EvidenceSentence]:
-    """Return the best sentence that has ended, and what replaced it, if that is among them."""
+def _is_older(one: EvidenceSentence, other: EvidenceSentence) -> bool:
+    return _day(one) < _day(other) and _age(one) < _age(other)
+
+
+def _ended_and_later(
+    sentences: Sequence[EvidenceSentence], *, wants_oldest: bool
+) -> list[EvidenceSentence]:
+    """Return the best sentence that has ended, and what replaced it, if that is among them.
+
+    Of several states of the same thing that have ended, it is the last, or the oldest.
+    """
     least = MIN_SCORE_SHARE * sentences[0].score
-    former = next((item for item in sentences if item.has_ended and item.score >= least), None)
-    if former is None:
+    likely = [item for item in sentences if item.has_ended and item.score >= least]
+    if not likely:
         return []
+    same = [item for item in likely if item is likely[0] or _differ(likely[0], item)]
+    former = (min if wants_oldest else max)(same, key=_end)
     ids = {fact.by for fact in former.hit.ended}
     later = (
         item
@@ -684,6 +715,29 @@ def _ended_and_later(sentences: Sequence[EvidenceSentence]) -> list[EvidenceSent
         and item.score >= _MIN_STEP_SHARE * former.score
     )
     return [former, *list(later)[:1]]
+
+
+def _with_words_for_earlier(
+    outcome: SearchOutcome, sentences: Sequence[EvidenceSentence]
+) -> Sequence[EvidenceSentence]:
+    """Return the likely sentences with the words by which a question looks back: "previous".
+
+    All are returned where it doesn't, or none has them.
+    """
+    question = outcome.asked.text
+    words = {question[start:end].strip().casefold() for start, end in looking_back(question)}
+    found = [
+        item
+        for item in sentences
+        if item.score >= _MIN_STEP_SHARE * sentences[0].score
+        and any(re.search(rf"\b{re.escape(word)}", item.text, re.IGNORECASE) for word in words)
+    ]
+    return found or sentences
+
+
+def _end(item: EvidenceSentence) -> datetime:
+    """Return when a state that has ended did, or was said if that isn't known."""
+    return max((fact.at for fact in item.hit.ended), default=item.hit.created_at)
 
 
 def _tells_earlier(outcome: SearchOutcome, item: EvidenceSentence) -> bool:
@@ -1014,7 +1068,7 @@ def _reading_order(chosen: Sequence[EvidenceSentence]) -> list[EvidenceSentence]
 _MAX_DAYS = 12
 _TIMES_IN_NUMBERS = lazy_regex(
     r"\b(?P<count>two|three|four|five|six|seven|eight|nine|ten|\d\d?) (?:\w+ )?"
-    r"(?:times|days|dates|occasions|nights|evenings|weekends)\b",
+    rf"{COUNTED_TIMES}\b",
     re.IGNORECASE,
 )
 
@@ -1250,9 +1304,16 @@ def _time_limits(outcome: SearchOutcome) -> list[TimeExpression]:
         for each in question.periods
         if each.is_limit
         and (is_of_past or each.first != date.min or _YEAR.search(each.text))  # else a deadline
+        and not _may_be_by_somebody(each.text)
     ]
     event = event_limit(outcome)
     return [*limits, event] if event else limits
+
+
+def _may_be_by_somebody(limit: str) -> bool:
+    """Return whether a limit in English may name who did something: "by May", "by April"."""
+    by, _, name = limit.casefold().partition(" ")
+    return by == "by" and name in known_names().given
 
 
 _RECURS = lazy_regex(
@@ -1281,8 +1342,11 @@ def _fits_day_of_asking(item: EvidenceSentence, outcome: SearchOutcome) -> bool:
 def _lies_within(item: EvidenceSentence, limit: TimeExpression) -> bool:
     """Return whether a sentence was said in a period, or tells of a day in it.
 
-    One that tells of earlier days alone is not of the day on which it was said.
+    So does one with the words of the question for that: "before the party".  One that tells of
+    earlier days alone is not of the day on which it was said.
     """
+    if limit.text.casefold() in item.text.casefold():
+        return True
     said = item.hit.created_at
     told = [days_of_iso(span.iso) for span in date_spans(item.text, said)]
     if any(first <= limit.last and last >= limit.first for first, last in told):
@@ -1323,13 +1387,13 @@ def _render_states(outcome: SearchOutcome, ordered: Sequence[EvidenceSentence]) 
     return f"As of {_day(one)}: {first} Earlier, on {_day(other)}: {second}"
 
 
-def _render_earlier(ordered: Sequence[EvidenceSentence]) -> str:
+def _render_earlier(outcome: SearchOutcome, ordered: Sequence[EvidenceSentence]) -> str:
     """Return a former state with the day on which it was known to hold no longer."""
     one, *others = ordered
-    ends = [fact.at.date().isoformat() for fact in one.hit.ended] if one.has_ended else []
-    until = max(ends) if ends else _day(others[0])
+    until = _end(one).date().isoformat() if one.hit.ended and one.has_ended else _day(others[0])
     former = f"Until {until}: {_numbered_sentence(one, 1, is_marked=False)}"
-    later = [f"Since then: {_numbered_sentence(other, 2)}" for other in others]
+    then = "Later" if asks_for_oldest(outcome.asked.text) else "Since then"  # others lay between
+    later = [f"{then}: {_numbered_sentence(other, 2)}" for other in others]
     return " ".join([former, *later])
 
 
@@ -1371,6 +1435,7 @@ def _day(item: EvidenceSentence) -> str:
 
 # --- questions that ask several things ------------------------------------------------------------
 
+_WORD = lazy_regex(r"[^\W\d_][\w'’-]+")
 _ASKS_WHO = lazy_regex(r"\W*(?:\w+ )?who(?:m|se)?\b", re.IGNORECASE)
 _ASKS_MONEY = lazy_regex(
     r"\bhow much (?:is|are|was|were|did|does|do|will)\b|\b(?:price|cost|costs|fee|rent|bill)\b",
@@ -1379,23 +1444,37 @@ _ASKS_MONEY = lazy_regex(
 
 
 def may_lack(part: QuestionPart, answer: Answer) -> bool:
-    """Return whether an answer may lack what one part of its question asks for."""
-    return not answer.found or _gives(part, answer) is not True
+    """Return whether an answer is in doubt or lacks what a part of its question asks for."""
+    if not answer.found:
+        return True
+    gives = _gives(part, answer)
+    return gives is not True if _ASKS_WHO.match(part.said) else gives is False
 
 
 def _gives(part: QuestionPart, answer: Answer) -> bool | None:
     """Return whether an answer has a time, a sum of money or a name, if a part asks for one.
 
-    These are known by their form; None for all else that may be asked.
+    These are known by their form; None for all else that may be asked, and for somebody who may be
+    called by a word such as "plumber".
     """
     said = " ".join(_without_turn_label(cited.quote) for cited in answer.citations)
     if asks_when(part.said):
-        return has_date(answer.text) or has_relative_time(answer.text)
+        return may_tell_time(answer.text)
     if _ASKS_MONEY.search(part.said):
         return any(value.kind not in ("date", "time") for value in values(said))
     if _ASKS_WHO.match(part.said):
-        return bool(set(_names_within(said).split()) - set(part.alone.split()))
+        asked = query_terms(part.alone or part.said, ("en",))
+        is_new = not set(query_terms(without_dates(said), ("en",))) <= set(asked)
+        return _has_new_name(said, part.alone) or (None if is_new else False)
     return None
+
+
+def _has_new_name(said: str, question: str) -> bool:
+    """Return whether a text in English has a capitalised word that a question lacks."""
+    return any(
+        word[0].isupper() and not is_time_word(word) and word.lower() not in stop_words("en")
+        for word in set(_WORD.findall(said)).difference(_WORD.findall(question))
+    )
 
 
 def _without_turn_label(quote: str) -> str:
@@ -1408,6 +1487,9 @@ def join_parts(
 ) -> Answer:
     """Return the answers of a question's parts as one, which is unsure if one of them is.
 
+    An answer of the whole question that was found stays as it is, unless all parts are known or it
+    surely lacks what one of them asks for.
+
     Args:
         whole: The answer of the whole question, which is all there is if no part has one.
         parts: The parts.
@@ -1417,16 +1499,29 @@ def join_parts(
         answer is not None and answer.found and _gives(part, answer) is not False
         for part, answer in zip(parts, found, strict=True)
     ]
+    if whole.found and not all(known) and all(_gives(p, whole) is not False for p in parts):
+        return whole
     if not any(known):
         return _in_doubt(whole)
+    shown = [
+        cited
+        for answer, is_known in zip(found, known, strict=True)
+        if answer is not None and is_known
+        for cited in answer.citations
+    ]
     texts: list[str] = []
     citations: list[Citation] = []
     for part, answer, is_known in zip(parts, found, known, strict=True):
         new = [each for each in answer.citations if not _place(citations, each)] if answer else []
-        is_close = answer is not None and answer.confidence >= _MIN_CLOSE_OF_PART and bool(new)
+        is_close = answer is not None and answer.confidence >= _MIN_CLOSE_OF_PART
         if answer is None or not (is_known or is_close):
             texts.append(f"Not in memory: {part.said}")
             continue
+        if not is_known and all(_place(shown, each) for each in answer.citations):
+            texts.append(f"Unsure: {part.said}")
+            continue
+        if is_known and texts and not new:
+            continue  # what it quotes is there already
         citations += (replace(each, number=len(citations) + at) for at, each in enumerate(new, 1))
         text = answer.text if is_known else f"Unsure: {part.said} {_closest(answer)}"
         text = _renumbered(text, [_place(citations, each) for each in answer.citations])

@@ -146,9 +146,12 @@ _ASKING_PHRASE = (
 _ONLY_ASKS = lazy_regex(rf"(?:{_PREPOSITION}{_ASKS}(?: [^\W\d_]+)?)", re.IGNORECASE)
 """The words of a question that say only what kind of thing is asked for: "on which day"."""
 _AND_ASKS = lazy_regex(rf"\s*(?:,\s*|\s)and (?=(?:{_PREPOSITION}{_ASKS})\b)", re.IGNORECASE)
+_ASKS_AFTER_COMMA = lazy_regex(rf",\s+(?={_PREPOSITION}{_ASKS}\b)", re.IGNORECASE)
+"""Before a further thing that is asked, or words on somebody: "Ann, who lives in Bonn"."""
 _ASKING_START = lazy_regex(rf"{_ASKING_PHRASE}|{_PREPOSITION}{_ASKS}", re.IGNORECASE)
 _TOPIC_BEFORE = lazy_regex(
-    rf"\W*(?P<topic>[^,:?]{{3,60}})[,:]\s+(?={_PREPOSITION}{_ASKS}\b)", re.IGNORECASE
+    rf"\W*(?!{_PREPOSITION}{_ASKS}\b)(?P<topic>[^,:?]{{3,60}})[,:]\s+(?={_PREPOSITION}{_ASKS}\b)",
+    re.IGNORECASE,
 )
 _STOPS_NAME = (
     r"(?:due|done|made|called|last|next|now|today|again|this|that|so|and|or|but|if|then"
@@ -190,7 +193,7 @@ def question_parts(question: str) -> list[QuestionPart]:
     said = _AND_ASKS.split(text[topic.end() :] if topic else text)
     if not 1 < len(said) <= _MOST_PARTS or _ASKING_START.match(said[0]) is None:
         return []
-    if _COMPARES.search(said[0]):
+    if _COMPARES.search(said[0]) or _ASKS_AFTER_COMMA.search(said[0]):
         return []
     whole = next((each for each in said if not _ONLY_ASKS.fullmatch(each)), "")
     if not whole:

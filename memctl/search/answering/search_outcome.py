@@ -101,7 +101,7 @@ class SearchOutcome(Struct, frozen=True, dict=True):
     load_author: Callable[[Hit], str]
     """Reads who wrote a hit's document."""
     load_owner: Callable[[str], str]
-    """Reads whose mails a knowledge base has."""
+    """Reads the first name of whose mails a knowledge base has."""
     with_known_days: Callable[[Sequence[Hit]], tuple[Hit, ...]]
     """Returns hits with the metadata of their documents, for those who ask which is newer."""
     load_statements_of: Callable[[TimeExpression], tuple[tuple[Hit, Hit], ...]]

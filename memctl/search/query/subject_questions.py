@@ -286,6 +286,10 @@ def _modify_same(
 
 
 _I_OR_WE = r"\b(?:i|we)(?:['’](?:ve|d))? (?:(?:have|had|just|then|finally) )?"
+_BY_OTHERS = lazy_regex(
+    r"\bto (?:us|me)\b|\b(?:by|from) (?!(?:us|me|myself|ourselves)\b)", re.IGNORECASE
+)
+"""What was sold by others, or to us, may have been bought by us."""
 _OPPOSITE_DEEDS = (
     ("buy|bought", "sold|sell"),
     ("receive|received|get|got", "sent"),
@@ -301,7 +305,9 @@ def _says_opposite_deed(question: str, text: str) -> bool:
     for pair in _OPPOSITE_DEEDS:
         for one, other in (pair, pair[::-1]):
             asks = rf"(?:{_I_OR_WE}|\bwhen (?:was|were)\b.* )(?:{one})\b"
-            says = rf"{_I_OR_WE}(?:{other})\b|\b(?:was|were|been) (?:{other})\b"
+            says = rf"{_I_OR_WE}(?:{other})\b"
+            if not _BY_OTHERS.search(text):
+                says += rf"|\b(?:was|were|been) (?:{other})\b"
             if (
                 re.search(asks, question, re.IGNORECASE)
                 and re.search(says, text, re.IGNORECASE)

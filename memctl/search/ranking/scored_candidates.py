@@ -6,8 +6,9 @@ In between, ranking boosts, orders and folds them.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,10 +26,10 @@ from memctl.search.retrieval.candidate_rows import SearchScope
 from memctl.search.retrieval.candidates import Candidate, Key, read_rows
 from memctl.search.search_plan import KEYWORD_WEIGHT, SearchPlan
 from memctl.search.term_statistics import Sources
-from memctl.store.tables.filter_expressions import both, col
+from memctl.store.tables.filter_expressions import Expr, both, col
 
 if TYPE_CHECKING:
-    from memctl.store.tables.snapshot import CachedSnapshot
+    from memctl.store.tables.snapshot import CachedSnapshot, Snapshot
 
 _DISTILLED_LIFT = 0.25
 """Share of the difference that a passage gains when a memory distilled from it scores higher.
@@ -281,30 +282,29 @@ def load_document(sources: Sources, hit: Hit) -> tuple[Hit, ...]:
     return tuple(passages[row["id"]] for row in ordered)
 
 
-_MOST_PAST_PASSAGES = 200
+_MOST_PAST_PASSAGES, _MOST_PAST_VERSIONS = 200, 20
 
 
-def load_past_versions(sources: Sources, hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Read the passages of the versions that the documents of some hits have replaced.
+def load_past_versions(
+    sources: Sources, ended_within: Callable[[], Expr], hits: Sequence[Hit]
+) -> tuple[Hit, ...]:
+    """Read the passages of the versions that the documents of hits have replaced, newest first.
 
-    All of such a passage counts as ended: what the newer version still says, that one says.
+    All of such a passage counts as ended: what a newer version still says, that one says.
+
+    Args:
+        sources: What is searched, by knowledge base.
+        ended_within: Returns the condition on what held once and may be shown.
+        hits: Of the current versions.
     """
     found: list[Hit] = []
     for kb in dict.fromkeys(hit.kb for hit in hits):
         current = {hit.document_id: hit for hit in reversed(hits) if hit.kb == kb}
-        where = col("superseded_by").is_in(sorted(filter(None, current)))
-        where &= col("status") == "superseded"
-        columns = ["id", "namespace", "superseded_by"]
-        rows = sources[kb].scan("documents", where, columns).to_pylist()
-        newer = {
-            row["id"]: hit
-            for row in rows
-            if (hit := current[row["superseded_by"]]).namespace == row["namespace"]
-        }
+        newer = _replaced_documents(sources[kb], {id_: h for id_, h in current.items() if id_})
         if not newer:
             continue
         where = col("document_id").is_in(sorted(newer)) & (col("level") == "evidence")
-        where &= col("type").is_in(["passage"]) & ~col("valid_to").is_null()
+        where &= col("type").is_in(["passage"]) & ended_within()
         ended = (
             sources[kb]
             .scan("memories", where, ["id", "valid_to"], limit=_MOST_PAST_PASSAGES)
@@ -316,7 +316,26 @@ def load_past_versions(sources: Sources, hits: Sequence[Hit]) -> tuple[Hit, ...]
                 now = newer[hit.document_id or ""]
                 fact = EndedFact(hit.start, hit.end, at[id_], now.document_id or "")
                 found.append(replace(hit, rank=now.rank, ended=(fact,)))
-    return tuple(found)
+    return tuple(sorted(found, key=lambda hit: hit.ended[0].at, reverse=True))
+
+
+def _replaced_documents(source: Snapshot, current: Mapping[str, Hit]) -> dict[str, Hit]:
+    """Return the hits of current documents by the ids of the versions that these have replaced."""
+    replaced: dict[str, Hit] = {}
+    newer = current
+    for _ in range(_MOST_PAST_VERSIONS):
+        where = col("superseded_by").is_in(sorted(newer)) & (col("status") == "superseded")
+        rows = source.scan("documents", where, ["id", "namespace", "superseded_by"]).to_pylist()
+        newer = {
+            row["id"]: hit
+            for row in rows
+            if (hit := newer[row["superseded_by"]]).namespace == row["namespace"]
+            and row["id"] not in replaced
+        }
+        if not newer:
+            break
+        replaced |= newer
+    return replaced
 
 
 def load_author(sources: Sources, hit: Hit) -> str:
@@ -332,7 +351,7 @@ _MOST_MAILS, _SHARE_OF_OWNER = 500, 2 / 3
 
 
 def load_owner(sources: Sources, kb: str) -> str:
-    """Read whose mails a knowledge base has; "" if that isn't known.
+    """Read the first name of whose mails a knowledge base has; "" if that isn't known.
 
     It is who wrote or got more of them than anybody else, and most of them.
     """
@@ -343,9 +362,18 @@ def load_owner(sources: Sources, kb: str) -> str:
     for mail in mails:
         said = json.loads(mail["metadata"] or "{}")
         others = [name for key in ("to", "cc") for name in said.get(key) or ()]
-        parties.update({*mail["authors"], *filter(None, map(str, others))})
+        parties.update(set(filter(None, map(first_name, (*mail["authors"], *map(str, others))))))
     (first, most), (_, second), *_ = [*parties.most_common(2), ("", 0), ("", 0)]
     return first if most > second and most >= _SHARE_OF_OWNER * len(mails) else ""
+
+
+def first_name(party: str) -> str:
+    """Return the first word of a name or an address in lower case.
+
+    It is the same for "Ann Roe" and ann.roe@example.org.
+    """
+    words = re.findall(r"[^\W_]+", party)
+    return words[0].casefold() if words else ""
 
 
 _MOST_STATEMENTS = 2_000

@@ -158,8 +158,12 @@ class Corpus:
             self._hold_in_memory(cached)
         return cached.scope
 
-    def _where(self, filters: Filters, now: datetime) -> Expr:
-        return memory_filter(filters, now) & metadata_condition(
+    def ended_within(self, filters: Filters, now: datetime) -> Expr:
+        """Return the condition on what held once within the filters, and no longer does."""
+        return self._where(filters, now, has_ended=True)
+
+    def _where(self, filters: Filters, now: datetime, *, has_ended: bool = False) -> Expr:
+        return memory_filter(filters, now, has_ended=has_ended) & metadata_condition(
             filters, "memories", self.sources.values()
         )
 

@@ -362,13 +362,16 @@ def is_user_written(expression: Expr) -> bool:
             return isinstance(expression, Where | Glob)
 
 
-def memory_filter(filters: Filters, now: datetime) -> Expr:
+def memory_filter(filters: Filters, now: datetime, *, has_ended: bool = False) -> Expr:
     """Return the condition on ``memories``: valid at ``as_of`` or now, and within the limits.
 
-    What is archived is left out unless it is asked for.
+    With ``has_ended``, they were valid before that and are no longer.  What is archived is left out
+    unless it is asked for.
     """
     at = filters.as_of or now
-    parts = [_not_ended(filters.as_of), ends_after("expires_at", at), *_shared_conditions(filters)]
+    valid = _not_ended(filters.as_of)
+    parts = [~valid if has_ended else valid]
+    parts += [ends_after("expires_at", at), *_shared_conditions(filters)]
     if filters.as_of is not None:
         parts.append(col("valid_from") <= filters.as_of)
     if not filters.archived:
