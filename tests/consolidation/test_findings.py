@@ -1638,6 +1638,11 @@ def test_a_line_that_begins_with_since_when_something_holds_is_of_the_day_of_its
             "Bexley Homes has bought the yard in Quay Street from Orrin Estates.",
             "“The yard in Quay Street”: went from Orrin Estates to Bexley Homes (12 March → ",
         ),
+        ("Jonas owns 20 shares of Nordlicht.", "Jonas sold 20 chairs to Peter.", ""),
+        ("Marta holds 5 % of the pub.", "Marta sold 5 % of the cake to Ines.", ""),
+        ("Ines owns the pub that Marta likes.", "Marta sold the pub to Peter.", ""),
+        ("Our landlord in the pub is Marta.", "Marta sold the pub to Peter.",
+         "“The pub”: went from Marta to Peter (12 March → 3 May 2024)"),
         ("We get our bolts from Orrin Steel.", "Jo bought the bolts from Orrin Steel.", ""),
     ],
 )  # fmt: skip
