@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import permutations
@@ -1711,6 +1712,25 @@ def test_a_table_without_days_of_payment_tells_what_it_marks_as_unpaid(
     assert found.startswith(
         "Orders: not paid as of 1 June 2024: Fell, 1,500 (open since 16 February 2024). "
     )
+
+
+@pytest.mark.parametrize(
+    ("row", "is_told"),
+    [
+        ("title: Emma; member: Kern; price: 12.50; due: 2024-02-03; status: overdue", False),
+        ("item: bench; place: hall; price: 90.00; status: outstanding", False),
+        ("invoice: 7; place: hall; price: 90.00; status: outstanding", True),
+        ("no: A7; customer: Kern; amount: 90.00; due: 2024-02-03; status: overdue", True),
+        ("order: A7; place: hall; amount: 90.00; status: not paid", True),
+    ],
+)
+def test_only_what_speaks_of_payment_is_an_invoice_that_is_not_paid(
+    insights_of: Callable[..., dict[str, str]], note: Note, row: str, is_told: bool
+) -> None:
+    other = re.sub(r"Emma|bench|7", "B8", row).replace(row.rpartition(": ")[2], "fine")
+    table = note(f"{row}\n{other}", "2024-02-01", "list.csv")
+    found = insights_of(replace(table, row=1, title="list"), today="2024-06-01")
+    assert ("not paid" in found.get("overdue", "")) is is_told
 
 
 @pytest.mark.parametrize(
