@@ -1226,3 +1226,17 @@ def test_a_nickname_of_two_is_neither_forgotten_nor_merged_in_silence(
     named = ("--entity", "Karl Meyer", "--entity", "Tomasz Bereza")
     assert memctl("forget", "--entity", "Beans", *named, "--yes").code == 0
     assert "Beans" not in json.dumps(memctl("memory", "list", "-o", "json").json)
+
+
+def test_a_nickname_of_two_that_is_a_name_of_its_own_is_not_forgotten_in_silence(
+    memctl: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "choir.md").write_text('Robert "Bobby" Lang sings. Bobby bought the scores.\n')
+    (tmp_path / "chess.md").write_text('Roberta "Bobby" Klein plays. Bobby lost a game.\n')
+    assert memctl("ingest", "choir.md", "chess.md").code == 0
+    refused = memctl("forget", "--entity", "Bobby", "--yes")
+    assert refused.code == 2
+    assert "'Bobby' may mean Robert Lang, Roberta Klein" in refused.err
+    named = ("--entity", "Robert Lang", "--entity", "Roberta Klein")
+    assert memctl("forget", "--entity", "Bobby", *named, "--yes").code == 0
+    assert "Bobby" not in json.dumps(memctl("memory", "list", "-o", "json").json)
