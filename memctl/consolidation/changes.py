@@ -754,10 +754,14 @@ _REPLACED = tuple(
         rf"(?P<what>[^.;:]{{3,60}}?) to (?P<new>{_THING})",
     )
 )
-_HELD = re.compile(
-    r"\b(?:own(?:s|ed|er|ers)?|holds?|held|belongs?|rents?|rented|lets?|landlords?|landlady|leases?|"
-    r"tenan\w+|shares?|manages?|runs?)\b|\d ?%",
-    re.IGNORECASE,
+_HOLDER = r"(?:owner|landlord|landlady|tenant|leaseholder|shareholder|manager)"
+_HELD = (
+    r"\b{former},?(?: (?:also|alone|still|now|jointly|currently))? "
+    r"(?:owns?|owned|holds?|held|rents?|rented|lets?|leases?|leased|manages?|managed|runs?|ran"
+    rf"|(?:is|was) (?:the |our )?{_HOLDER})\b"
+    r"|\b(?:(?:owned|held|managed|run|let|leased|rented) (?:out )?(?:by|from)|belong(?:s|ed)? to)"
+    r" (?:the )?{former}\b"
+    rf"|\b{_HOLDER}\b[^.;:]{{{{0,40}}}}?(?: (?:is|was)|:) {{former}}\b"
 )
 """Says that somebody has something that somebody else may get."""
 _LEAST_OF_FORMER = 0.5
@@ -874,13 +878,13 @@ def _is_held_before(
         return (
             frozenset(terms(old)) <= earlier.stems and weights.most(terms(old)) > 0.5 * weights.rare
         )
-    if _HELD.search(earlier.text) is None:
+    held = _HELD.format(former=re.escape(old))
+    if re.search(held, earlier.text, re.IGNORECASE) is None:
         return False
     own = naming_stems(what, later.language)
     values = [slot.value for slot in slots_of(what)]
-    return not own.isdisjoint(earlier.context) or any(
-        agree(slot.value, value) for slot in earlier.slots for value in values
-    )
+    has_values = all(any(agree(slot.value, value) for slot in earlier.slots) for value in values)
+    return bool(own or values) and own <= earlier.stems and has_values
 
 
 def _replaced_finding(

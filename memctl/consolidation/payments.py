@@ -45,7 +45,14 @@ _UNPAID = re.compile(
     r"|no pagad[oa]|non pagat[oa]|onbetaald",
     re.IGNORECASE,
 )
-"""Says by itself that it is of a payment: what is open may be an order."""
+"""What is open may be an order."""
+_OF_PAYMENT = re.compile(
+    r"\b(?:(?:un)?paid|payments?|payable|invoices?|bills?|balance|owed|amount due|rechnung\w*"
+    r"|zahlung\w*|(?:un)?bezahlt|betrag|(?:im)?payée?|paiement|factures?|montant|pagad[oa]|pago|facturas?"
+    r"|importe|pagat[oa]|pagamento|fattur[ae]|importo|(?:on)?betaald|betaling|factuur|bedrag)\b",
+    re.IGNORECASE,
+)
+"""Tells a payment from what else is overdue or outstanding, such as a book of a library."""
 _DEBTOR = re.compile(r"customer|client|debtor|kundin|kunde|cliente|klant", re.IGNORECASE)
 _CREDITOR = re.compile(
     r"supplier|vendor|payee|creditor|lieferant|fournisseur|proveedor|fornitore|leverancier",
@@ -126,7 +133,8 @@ def _columns(rows: Sequence[Statement]) -> _Columns | None:
     debtor, creditor = called(_DEBTOR), called(_CREDITOR)
     amount = amount_column(cells)
     if not paid:
-        return _columns_of_status(cells, names, amount, status)
+        has_parties = bool(due and (debtor or creditor))
+        return _columns_of_status(cells, names, amount, status, is_of_payment=has_parties)
     if not (due or status) or not (debtor or creditor):
         return None
     days = "\n".join(row.get(each, "") for row in cells for each in (*due[:1], paid))
@@ -143,10 +151,19 @@ def _columns(rows: Sequence[Statement]) -> _Columns | None:
 
 
 def _columns_of_status(
-    cells: Sequence[Cells], names: Sequence[str], amount: str, status: Sequence[str]
+    cells: Sequence[Cells],
+    names: Sequence[str],
+    amount: str,
+    status: Sequence[str],
+    *,
+    is_of_payment: bool,
 ) -> _Columns | None:
-    """Return the columns of a table that only says plainly which amounts are not paid."""
-    states = (row.get(status[0], "") for row in cells) if status else ()
+    """Return the columns of a table that only says plainly which amounts are not paid.
+
+    Unless it is known to be of payments, a state or the name of a column says so.
+    """
+    states = [row.get(status[0], "") for row in cells] if status else []
+    words = " | ".join((*map(_plain, names), *states))
     parties = [
         name
         for name in names
@@ -154,6 +171,8 @@ def _columns_of_status(
         and not any(is_number(row.get(name, "")) or _is_day(row.get(name, "")) for row in cells)
     ]
     if not (amount and parties and any(map(_UNPAID.fullmatch, states))):
+        return None
+    if not is_of_payment and _OF_PAYMENT.search(words) is None:
         return None
     return _Columns(names[0], parties[0], "", "", status[0], amount, True, None)
 

@@ -1,8 +1,10 @@
 """What is looked for in texts, tables and bytes: a text as it stands, or a name as people write it.
 
 A name is found in any case, with spaces, a hyphen, an underscore or a full stop between its words,
-as in the address ``ann.lee@example.org``, or with its last word first: ``Lee, Ann``, ``LEE Ann``;
-and only where words begin and end.  Of both, bytes may be UTF-8, UTF-16 or escaped as in JSON.
+as in the address ``ann.lee@example.org``, or with its surname first: ``Lee, Ann``, ``LEE Ann``,
+``de Vries, Jan``; and only where words begin and end.  With a comma it has capitals, and follows
+no other word that has: ``Rose Lee, Ann and Bob`` are three people.  Of both, bytes may be UTF-8,
+UTF-16 or escaped as in JSON.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+
+from memctl.language.word_lists import word_set
 
 MIN_PATTERN_BYTES = 5
 """What is shorter is not looked for byte by byte: vectors and packed tables have it by chance."""
@@ -32,6 +36,44 @@ _COMMAS_IN_WIDE = {
     "utf-16-le": rb"(?:\s\x00)*,\x00(?:\s\x00)*",
     "utf-16-be": rb"(?:\x00\s)*\x00,(?:\x00\s)*",
 }
+_PARTICLES = word_set(
+    "af al av bin da dal das de degli dei del della den der di do dos du la le ten ter van von zu"
+)
+"""Words before the last one of a name that belong to the surname."""
+_LONGEST_FIRST_NAME, _LONGEST_HONORIFIC = 15, 3
+_CAPITALS = "A-ZÀ-ÖØ-ÞĆČĐĞİŁŃŐŘŚŞŠŰŹŻŽΑ-ΩА-Я"
+_AFTER_NAME = "".join(
+    [rf"(?<!(?-i:[{_CAPITALS}])\w{{{n}}}[ \xa0-])" for n in range(_LONGEST_FIRST_NAME)]
+    + [rf"(?<!(?-i:[{_CAPITALS}])\w{{{n}}}\.[ \xa0])" for n in range(_LONGEST_HONORIFIC)]
+)
+"""What fails after a word in capitals: the ``Rose`` of ``Rose Lee, Ann``."""
+_AFTER_NO_NAME_IN_TABLES = (
+    r"(?:^|[^\pL\pN\x{20}\x{a0}-]|(?:^|[^\pL\pN.])[\x{20}\x{a0}-]"
+    r"|(?:^|[^\pL\pN])(?-i:[\p{Ll}\p{Lo}\pM\pN_]+)(?:[\x{a0}-]|\.?\x{20})|[\pL\pN]{4}\.\x{20})"
+)
+"""The same for the engine, which cannot look back: what stands before the name instead."""
+_LETTER = rb"[A-Za-z\x80-\xff]"
+_CAPITALS_IN_BYTES = (rb"(?-i:[A-Z])", rb"(?-i:\xc3[\x80-\x9e]|\xd0[\x90-\xaf])")
+_AFTER_NAME_IN_BYTES = b"".join(
+    b"(?<!%b%b{%d}%b)" % (capital, _LETTER, n, end)
+    for capital in _CAPITALS_IN_BYTES
+    for longest, end in ((_LONGEST_FIRST_NAME, rb"[ -]"), (_LONGEST_HONORIFIC, rb"\. "))
+    for n in range(longest)
+)
+_WIDE_FORMS = {"utf-16-le": rb"%b\x00", "utf-16-be": rb"\x00%b"}
+_AFTER_NAME_IN_WIDE = {
+    kind: b"".join(
+        b"(?<!%b(?:%b){%d}%b)"
+        % (form % rb"(?-i:[A-Z\xc0-\xde])", form % _LETTER, n, b"".join(form % e for e in end))
+        for longest, end in (
+            (_LONGEST_FIRST_NAME, (rb"[ -]",)),
+            (_LONGEST_HONORIFIC, (rb"\.", b" ")),
+        )
+        for n in range(longest)
+    )
+    for kind, form in _WIDE_FORMS.items()
+}
+_Encode = Callable[[Iterator[str]], list[bytes]]
 _LONGEST_GAP = 64
 _ESCAPED = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 
@@ -59,6 +101,8 @@ class SearchPattern:
             for word in self._words
         ]
         self._written = list(dict.fromkeys(_encode(self._as_written()))) if is_name else []
+        self._last_word = _encode(_with_capital(self._words[-1])) if is_name else []
+        self._written_with_comma = self._written_pattern() if self._is_reversible else None
 
     @property
     def is_too_short(self) -> bool:
@@ -81,8 +125,12 @@ class SearchPattern:
         """What finds it in a column, as the engine's regular expressions are written."""
         if not self.is_name:
             return f"(?i){'|'.join(map(re.escape, self._forms))}"
-        name = self._in_any_order(_GAP_IN_TABLES, _COMMA_IN_TABLES)
-        return rf"(?i)(?:^|[^\pL\pN]){name}(?:$|[^\pL\pN])"
+        name = rf"(?:^|[^\pL\pN])(?:{'|'.join(self._orders(_GAP_IN_TABLES))})"
+        if self._is_reversible:
+            name += (
+                f"|{_AFTER_NO_NAME_IN_TABLES}{self._with_comma(_GAP_IN_TABLES, _COMMA_IN_TABLES)}"
+            )
+        return rf"(?i)(?:{name})(?:$|[^\pL\pN])"
 
     def is_in(self, text: str) -> bool:
         """Return whether a text has it; one that is JSON may have it escaped."""
@@ -109,25 +157,54 @@ class SearchPattern:
         """Return whether the bytes of a table have it; other words may have the same stem."""
         if not self.is_name:
             return self.is_in_bytes(packed)
-        return any(form in packed for form in self._written)
+        if any(form in packed for form in self._written):
+            return True
+        pattern = self._written_with_comma
+        if pattern is None or not any(form in packed for form in self._last_word):
+            return False
+        return pattern.search(packed) is not None
 
     # --- inside ---
 
     def _pattern(self) -> re.Pattern[str]:
         ends = (r"(?<![^\W_])", r"(?![^\W_])") if self.is_name else ("", "")
-        name = self._in_any_order(_GAP, _COMMA)
-        return re.compile(f"{ends[0]}{name}{ends[1]}", re.IGNORECASE)
+        orders = self._orders(_GAP)
+        if self._is_reversible:
+            with_comma = self._with_comma(_GAP, _COMMA)
+            orders.append(f"(?={with_comma}){_AFTER_NAME}{with_comma}")
+        return re.compile(f"{ends[0]}(?:{'|'.join(orders)}){ends[1]}", re.IGNORECASE)
 
-    def _in_any_order(self, gap: str, comma: str) -> str:
-        """Return the expression for the words as they are, and for the last before the others."""
-        words = [_any_of(_spellings(word)) for word in self._words]
-        if not self._is_reversible:
-            return gap.join(words)
-        *first, last = words
-        capitals = f"(?-i:{_any_of(_forms(self._words[-1].upper()))})"
-        given = f"(?-i:{gap.join(_any_of(_forms(word)) for word in self._words[:-1])})"
-        orders = (gap.join(words), f"{last}{comma}{gap.join(first)}", f"{capitals}{gap}{given}")
+    def _orders(self, gap: str) -> list[str]:
+        """Return the expressions for the words as they are, and for a surname in capitals first."""
+        orders = [gap.join(_any_of(_spellings(word)) for word in self._words)]
+        if self._is_reversible:
+            given, particles, last = self._parts
+            capitals = [_any_of(_spellings(word)) for word in particles]
+            capitals.append(f"(?-i:{_any_of(_forms(last.upper()))})")
+            written = f"(?-i:{gap.join(_any_of(_forms(word)) for word in given)})"
+            orders.append(gap.join((*capitals, written)))
+        return orders
+
+    def _with_comma(self, gap: str, comma: str) -> str:
+        """Return the expression for the surname, a comma and the rest, each with a capital."""
+        given, particles, last = self._parts
+        first, small = (
+            list(map(_capitalised, given)),
+            [_any_of(_spellings(word)) for word in particles],
+        )
+        orders = [f"{gap.join((*small, _capitalised(last)))}{comma}{gap.join(first)}"]
+        if small:
+            orders.append(f"{_capitalised(last)}{comma}{gap.join((*first, *small))}")
         return f"(?:{'|'.join(orders)})"
+
+    @property
+    def _parts(self) -> tuple[list[str], list[str], str]:
+        """The first names, the particles of the surname, and the last word."""
+        *given, last = self._words
+        start = len(given)
+        while start > 1 and given[start - 1].casefold() in _PARTICLES:
+            start -= 1
+        return given[:start], given[start:], last
 
     @property
     def _is_reversible(self) -> bool:
@@ -135,18 +212,31 @@ class SearchPattern:
         return self.is_name and len(self._words) > 1
 
     def _as_written(self) -> Iterator[str]:
-        """Yield the name as tables have it, as it is and with its last word first."""
+        """Yield the name as tables have it, as it is and with its surname first in capitals."""
         yield from _as_written(self._text)
         if self._is_reversible:
-            *first, last = self._words
-            yield from _as_written(f"{last}, {' '.join(first)}")
-            yield from _forms(f"{last.upper()} {' '.join(first)}")
+            given, particles, last = self._parts
+            for small in dict.fromkeys((" ".join(particles), " ".join(particles).upper())):
+                yield from _forms(f"{small} {last.upper()} {' '.join(given)}".lstrip())
 
     def _raw_pattern(self) -> re.Pattern[bytes]:
-        narrow = self._bytes_in_any_order(_as_utf8, _GAP_IN_BYTES, _COMMA_IN_BYTES)
+        return self._bytes_pattern(self._bytes_in_any_order)
+
+    def _written_pattern(self) -> re.Pattern[bytes]:
+        """Finds it with a comma in bytes of tables."""
+        return self._bytes_pattern(self._bytes_with_comma)
+
+    def _bytes_pattern(
+        self, expression: Callable[[_Encode, bytes, bytes, bytes], bytes]
+    ) -> re.Pattern[bytes]:
+        """Return what finds an expression in bytes of every encoding."""
+        narrow = expression(_as_utf8, _GAP_IN_BYTES, _COMMA_IN_BYTES, _AFTER_NAME_IN_BYTES)
         wide = (
-            self._bytes_in_any_order(
-                partial(_as_wide_characters, kinds=(kind,)), gap, _COMMAS_IN_WIDE[kind]
+            expression(
+                partial(_as_wide_characters, kinds=(kind,)),
+                gap,
+                _COMMAS_IN_WIDE[kind],
+                _AFTER_NAME_IN_WIDE[kind],
             )
             for kind, gap in _GAPS_IN_WIDE.items()
         )
@@ -154,20 +244,34 @@ class SearchPattern:
         return re.compile(b"|".join((narrow, *wide)), re.IGNORECASE)
 
     def _bytes_in_any_order(
-        self, encode: Callable[[Iterator[str]], list[bytes]], gap: bytes, comma: bytes
+        self, encode: _Encode, gap: bytes, comma: bytes, after_name: bytes
     ) -> bytes:
         words = [_any_bytes(encode(_cases([word]))) for word in self._words]
         if not self._is_reversible:
             return gap.join(words)
-        *first, last = words
-        capitals = _any_bytes(encode(_forms(self._words[-1].upper())))
-        given = gap.join(_any_bytes(encode(_forms(word))) for word in self._words[:-1])
+        given, particles, last = self._parts
+        capitals = [_any_bytes(encode(_cases([word]))) for word in particles]
+        capitals.append(b"(?-i:" + _any_bytes(encode(_forms(last.upper()))) + b")")
+        written = gap.join(_any_bytes(encode(_forms(word))) for word in given)
         orders = (
             gap.join(words),
-            last + comma + gap.join(first),
-            b"(?-i:" + capitals + b")" + gap + b"(?-i:" + given + b")",
+            gap.join((*capitals, b"(?-i:" + written + b")")),
+            self._bytes_with_comma(encode, gap, comma, after_name),
         )
         return b"(?:" + b"|".join(orders) + b")"
+
+    def _bytes_with_comma(
+        self, encode: _Encode, gap: bytes, comma: bytes, after_name: bytes
+    ) -> bytes:
+        given, particles, last = self._parts
+        first = [b"(?-i:" + _any_bytes(encode(_with_capital(word))) + b")" for word in given]
+        own = b"(?-i:" + _any_bytes(encode(_with_capital(last))) + b")"
+        small = [_any_bytes(encode(_cases([word]))) for word in particles]
+        orders = [gap.join((*small, own)) + comma + gap.join(first)]
+        if small:
+            orders.append(own + comma + gap.join((*first, *small)))
+        with_comma = b"(?:" + b"|".join(orders) + b")"
+        return b"(?=" + with_comma + b")" + after_name + with_comma
 
 
 def _any_of(forms: Iterator[str]) -> str:
@@ -195,6 +299,25 @@ def _cases(words: list[str]) -> Iterator[str]:
     text = " ".join(words)
     titled = " ".join(word[:1].upper() + word[1:].lower() for word in words)
     for cased in dict.fromkeys((text, text.lower(), text.upper(), titled)):
+        yield from _forms(cased)
+
+
+def _capitalised(word: str) -> str:
+    """Return the expression for a word that begins with a capital, or as it is: d'Artagnan."""
+    if word != word.lower() and word[0] == word[0].lower():
+        return _any_of(_spellings(word))
+    begun = (
+        f"(?-i:{re.escape(form[0].upper())}){_any_of(_spellings(form[1:]))}"
+        for form in _forms(word)
+    )
+    return f"(?:{'|'.join(begun)})"
+
+
+def _with_capital(word: str) -> Iterator[str]:
+    """Yield the ways to write a word that is a name."""
+    titled = word[:1].upper() + word[1:].lower()
+    begun = word if word != word.lower() else titled
+    for cased in dict.fromkeys((begun, titled, word.upper())):
         yield from _forms(cased)
 
 

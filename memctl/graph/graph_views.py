@@ -283,6 +283,24 @@ class GraphView(Struct, frozen=True, dict=True):
         is_own = any(node.name.casefold() == exact for node in found)
         return () if is_own or len(found) < 2 else found
 
+    def called_alike(self, name: str) -> tuple[str, ...]:
+        """Return the names of those whom a name may mean, if they are several.
+
+        What texts call two people is a node of its own where nothing tells whom it means.
+
+        Raises:
+            NotFoundError: Nothing is called that.
+        """
+        if several := self.bearers(name):
+            return tuple(node.name for node in several)
+        if self.find(name)[0].name.casefold() != name.strip().casefold():
+            return ()
+        people: dict[str, str] = {}
+        for full in self.graph.index.shared.get(name_key(name), ()):
+            nodes = self.graph.index.by_key.get(name_key(full), ())
+            people.setdefault(self.graph.nodes[nodes[0]].id if nodes else full, full)
+        return tuple(people.values()) if len(people) > 1 else ()
+
     def find_only(self, name: str) -> Node:
         """Return the node that a name means.
 

@@ -100,6 +100,8 @@ class NameIndex(Struct, frozen=True, dict=True):
     """The nodes that a name may mean, those most often mentioned first."""
     places: Mapping[tuple[str, str], int]
     """The node that each name means in each context."""
+    shared: Mapping[str, tuple[str, ...]]
+    """The full names of those whom texts call alike, by the key of what they are called."""
 
     @cached_property
     def at(self) -> Mapping[str, int]:
@@ -133,12 +135,13 @@ def build_index(
     stated = (col("level") == "memory") & col("document_id").is_null()
     verbatim = both(where, (col("level") == "evidence") | stated)
     mentions = read_mentions(snapshot, verbatim if evidence_only else where)
+    said = list(_statements_of_names(snapshot, mentions))
     resolution = resolve(
         mentions.by_context(),
         mentions.types,
         decisions,
         mentions.ambiguous_speakers(),
-        _stated_names(snapshot, mentions),
+        _stated_names(said, mentions),
     )
     found = _with_short_forms(mentions, resolution, decisions)
     numbered = _NodeNumbers(mentions, resolution, found)
@@ -157,16 +160,24 @@ def build_index(
         ties=_ties(snapshot, numbers),
         by_key=numbered.by_key,
         places=numbered.places,
+        shared=_shared_names(said),
     )
 
 
-def _stated_names(snapshot: Snapshot, mentions: Mentions) -> dict[Place, str]:
+def _shared_names(stated: Iterable[tuple[str, str, str]]) -> dict[str, tuple[str, ...]]:
+    """Return the full names of those who are called alike, by the key of that name."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for _, full, also in stated:
+        found[_key_of_other(also)].setdefault(name_key(full), full)
+    return {key: tuple(sorted(own.values())) for key, own in found.items() if len(own) > 1}
+
+
+def _stated_names(stated: Sequence[tuple[str, str, str]], mentions: Mentions) -> dict[Place, str]:
     """Return the keys of people's names by those of what texts say that they are called, too.
 
     That holds where it is stated, and everywhere if nobody else is likely to be called so. What
     two people are called is left out, and so is what names no person.
     """
-    stated = list(_statements_of_names(snapshot, mentions))
     if not stated:
         return {}
     known = _KnownNames(mentions.types)

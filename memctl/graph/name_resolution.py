@@ -131,11 +131,9 @@ class _Resolver:
         self._kinds = self._companies()
         self._persons = {name: self._person(name) for name in every}
         self._of_given: dict[str, list[str]] = defaultdict(list)
-        self._of_start: dict[str, list[str]] = defaultdict(list)
         for name, known in self._persons.items():
             if known is not None and known.is_full and not known.has_initial:
                 self._of_given[known.given].append(name)
-                self._of_start[known.given[:_FEWEST_LETTERS]].append(name)
         self._documents = Counter(name for own in self._names.values() for name in own)
         self._given = Counter(
             person.given
@@ -233,22 +231,19 @@ class _Resolver:
     def _known_elsewhere(self, name: str) -> str | None:
         """Return the only person of all documents whom a first name means, if any.
 
-        With an initial it may be of anybody; alone, only of whom two documents name in full.
+        A first name, alone or with an initial, is only of whom two documents name in full.
         """
         person = self._persons[name]
         if person is None or person.honorific or len(person.given) < 2 or len(person.family) > 1:
             return None
         fitting: dict[str, int] = defaultdict(int)
-        fits, others = _may_be, self._of_given.get(person.given, ())
-        if not others and not person.family and self._types[name] == "person":
-            fits, others = _is_start_of_given, self._of_start[person.given[:_FEWEST_LETTERS]]
-        for full in others:
+        for full in self._of_given.get(person.given, ()):
             other = self._persons[full]
-            if other is not None and fits(person, other):
+            if other is not None and _may_be(person, other):
                 node = self._without_honorific(full, self._plain[self.keys[full]])
                 fitting[node] += self._documents[full]
         only = next(iter(fitting)) if len(fitting) == 1 else None
-        if only and not person.family and fitting[only] < _FEWEST_DOCUMENTS:
+        if only and fitting[only] < _FEWEST_DOCUMENTS:
             return None
         return None if only is None or self._is_apart(self.keys[name], name, only) else only
 
@@ -388,14 +383,19 @@ def _may_be(short: Person, full: Person) -> bool:
 
 
 _FEWEST_DOCUMENTS = 2
-"""That name somebody in full who is meant by the first name alone in others."""
+"""That name somebody in full who is meant by the first name, or with an initial, in others."""
 _FEWEST_LETTERS, _FEWEST_LEFT_OUT = 3, 3
 """Of the beginning of a first name: Del for Delphine, but Ann and Anna are two names."""
 
 
 def _is_start_of_given(short: Person, full: Person) -> bool:
-    """Return whether a single word is what somebody's first name begins with."""
+    """Return whether a single word is what somebody's first name begins with.
+
+    A word that is a first name itself is of somebody else: Paul is not Pauline.
+    """
     if short.family or short.honorific or len(short.given) < _FEWEST_LETTERS:
+        return False
+    if is_given_name(short.given):
         return False
     rest = full.given.removeprefix(short.given)
     return rest != full.given and len(rest) >= _FEWEST_LEFT_OUT

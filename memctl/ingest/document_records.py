@@ -74,12 +74,25 @@ _BEGINNING = 1_000
 _NO_LONGER = rf"{NOT_IN_FORCE}(?:[^\S\n]+[^\n]{{1,60}})?"
 _STATUS = lazy_regex(
     rf"^\W{{0,6}}(?:status|statut|estado|stato)\W{{1,12}}(?P<field>{_NO_LONGER})"
-    rf"|^\W{{0,6}}(?P<line>{NOT_IN_FORCE}(?: by [^\n]{{1,60}})?)\W*$"
-    r"|\b(?:this|these|dieses?|diese[rs]?) \w+ (?:is|are|was|has been|have been|ist|wurde) "
+    rf"|^\W{{0,6}}(?P<line>{NOT_IN_FORCE}(?: by [^\n]{{1,60}})?)\W*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A field ("Status: superseded by ADR 19"), or a line."""
+_OWN_NOUN = (
+    r"(?:document|note|page|article|policy|guideline|guide|record|decision|version|draft|adr|rfc"
+    r"|memo|readme|file|spec|specification|proposal|wiki"
+    r"|dokument|notiz|seite|richtlinie|anleitung|beschluss|entscheidung|fassung|entwurf)s?"
+)
+"""A word for a document itself: what else a text begins with may be a thing that was replaced."""
+_STATED_STATUS = lazy_regex(
+    rf"(?:^|[.:!?] )\W{{0,6}}(?:this|these|diese[rs]?|dies) {_OWN_NOUN} "
+    r"(?:is|are|was|has been|have been|ist|wurde) "
     rf"(?:now )?(?P<said>{NOT_IN_FORCE}(?: by [^\n.]{{1,60}})?)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""A field ("Status: superseded by ADR 19"), a line, or a sentence ("This note is obsolete")."""
+"""A sentence of the first lines ("This note is obsolete")."""
+_FIRST_LINES = lazy_regex(r"(?:---\n(?:[^\n]*\n)*?---\n)?(?:\s*[^\n]+\n?){0,5}")
+"""The first lines that are not empty, after the front matter."""
 
 IMPORTANCE_REASON = "importance_reason"
 """Where the metadata of a document says why it matters as much."""
@@ -173,10 +186,12 @@ def _metadata(parts: DocumentInputs) -> Metadata:
 
 def _status(parts: DocumentInputs) -> dict[str, str]:
     """Return the status of a text that says at its beginning that it is no longer in force."""
-    found = _STATUS.search(parts.read.text[:_BEGINNING])
-    if found is None:
-        return {}
-    return {"status": (found["field"] or found["line"] or found["said"]).strip()}
+    beginning = parts.read.text[:_BEGINNING]
+    if found := _STATUS.search(beginning):
+        return {"status": (found["field"] or found["line"]).strip()}
+    first = _FIRST_LINES.match(beginning)
+    found = _STATED_STATUS.search(first[0]) if first else None
+    return {"status": found["said"].strip()} if found else {}
 
 
 def _dated_by(parts: DocumentInputs) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from io import BufferedReader
@@ -197,6 +198,10 @@ _SHARE_OF_REVISED = 0.7
 changed fact leaves most of them, the next file of the same form has fewer."""
 
 
+_BELOW_HEADER = re.compile(r"[\s|:+-]+")
+"""The line between the header of a table and its rows."""
+
+
 def is_revision(earlier: str, later: str) -> bool:
     """Return whether a text has most of the words of another one."""
     before, now = (set(text.casefold().split()) for text in (earlier, later))
@@ -237,12 +242,18 @@ def with_edit_time(wanted: WantedSource, text: SourceText, now: datetime) -> Sou
 def _by_day(
     text: str, segment: Segment, day_of: Callable[[str], datetime | None]
 ) -> Iterator[Segment]:
-    """Yield the sentences of a segment that are of the same day together; a table stays whole."""
+    """Yield the sentences of a segment that are of the same day together; a table stays whole.
+
+    It has the day of an edit only if that left none of its rows as it was.
+    """
     if segment.said_at is not None or segment.kind in ("heading", "turn", "caption"):
         yield segment
         return
     spans = sentence_spans(text, segment.start, segment.end)
     days = [day_of(_normalise(text[start:end])) for start, end in spans]
+    if segment.kind == "table":
+        yield replace(segment, said_at=_day_of_table([text[slice(*span)] for span in spans], days))
+        return
     if segment.kind != "prose":
         latest = max((day for day in days if day is not None), default=None)
         yield replace(segment, said_at=latest)
@@ -250,6 +261,21 @@ def _by_day(
     for day, same in groupby(zip(spans, days, strict=True), key=itemgetter(1)):
         together = [span for span, _ in same]
         yield replace(segment, start=together[0][0], end=together[-1][1], said_at=day)
+
+
+def _day_of_table(sentences: Sequence[str], days: Sequence[datetime | None]) -> datetime | None:
+    """Return since when a table has no row that is older, if that is the day of an edit."""
+    rows: list[list[tuple[str, datetime | None]]] = [[]]
+    for each in zip(sentences, days, strict=True):
+        rows[-1].append(each)
+        if each[0].endswith("\n"):
+            rows.append([])
+    rows = [row for row in rows if row]
+    if len(rows) > 1 and _BELOW_HEADER.fullmatch(rows[1][0][0]):
+        del rows[:2]
+    latest = [max((day for _, day in row if day is not None), default=None) for row in rows]
+    known = [day for day in latest if day is not None]
+    return min(known) if known and len(known) == len(latest) else None
 
 
 def _sentences(text: str) -> list[str]:

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import docx
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from fake_endpoint import FakeEndpoint
 from killed import kill_at_call
@@ -424,7 +426,7 @@ def test_an_address_that_is_the_name_goes_with_it(memctl: Run, home: Path) -> No
     assert memctl("doctor").code == 0
 
 
-@pytest.mark.parametrize("form", ["Quixote, Zelda", "QUIXOTE Zelda", "quixote,\nzelda"])
+@pytest.mark.parametrize("form", ["Quixote, Zelda", "QUIXOTE Zelda", "Quixote,\nZelda"])
 def test_a_name_with_the_last_word_first_goes_with_it(memctl: Run, home: Path, form: str) -> None:
     memctl("ingest", "--text", f'From: "{form}" <office@example.org>. The crane is green.')
     memctl("ingest", "--text", "Zelda Quixote likes tea.")
@@ -432,6 +434,53 @@ def test_a_name_with_the_last_word_first_goes_with_it(memctl: Run, home: Path, f
     assert (len(report["redacted"]), report["left"]) == (2, [])
     assert rows_with([form]) == files_with(home, [form]) == []
     assert not SearchPattern("Zelda Quixote", is_name=True).is_in("Quixote Zelda sings.")
+
+
+@pytest.mark.parametrize("form", ["de Vries, Jan", "DE VRIES Jan", "de VRIES Jan", "Vries, Jan de"])
+def test_a_surname_that_begins_with_small_words_stands_first_with_them(
+    memctl: Run, home: Path, form: str
+) -> None:
+    memctl("ingest", "--text", f"The list names {form}. The crane is green.")
+    report = forget(memctl, "--entity", "Jan de Vries")
+    assert (len(report["redacted"]), report["left"]) == (1, [])
+    assert rows_with([form]) == files_with(home, [form]) == []
+
+
+def test_a_surname_before_a_comma_that_is_of_another_name_stays(memctl: Run) -> None:
+    text = "Guests were Rose Lee, Ann and Bob. The list has Lee, Ann on it."
+    memctl("ingest", "--text", text)
+    report = forget(memctl, "--entity", "Ann Lee")
+    (id_,) = report["redacted"]
+    kept = memctl("document", "show", id_, "--text").out.strip()
+    assert (kept, report["left"]) == (text.replace("has Lee, Ann", "has ████████"), [])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(
+    ("name", "text", "is_there"),
+    [
+        ("Ludwig van der Berg", "We call van der Berg, Ludwig.", True),
+        ("Ludwig van der Berg", "Van Der Berg, Ludwig", True),
+        ("Charles d'Artagnan", "(d'Artagnan, Charles)", True),
+        ("zelda quixote", "Quixote, Zelda", True),
+        ("Émile Ørsted", "Dear all: ØRSTED, ÉMILE", True),
+        ("Ann Lee", "It rained. Lee, Ann", True),
+        ("Ann Lee", "and Rose Lee, Ann", False),
+        ("Ann Lee", "and R. Lee, Ann", False),
+        ("Ann Lee", "and Émilie Lee, Ann", False),
+        ("Ann Lee", "and Rose-Lee, Ann", False),
+        ("Will May", "I may, will you?", False),
+    ],
+)
+def test_a_surname_before_a_comma_is_found_in_capitals_and_after_no_other_name(
+    name: str, text: str, is_there: bool, encoding: str
+) -> None:
+    pattern = SearchPattern(name, is_name=True)
+    content = text.encode(encoding)
+    assert pattern.is_in(text) == is_there
+    assert pattern.is_in_bytes(content) == pattern.is_written_in(content) == is_there
+    column = pa.chunked_array([pa.array([text])])
+    assert pc.match_substring_regex(column, pattern.in_tables).to_pylist() == [is_there]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
@@ -1177,3 +1226,17 @@ def test_a_nickname_of_two_is_neither_forgotten_nor_merged_in_silence(
     named = ("--entity", "Karl Meyer", "--entity", "Tomasz Bereza")
     assert memctl("forget", "--entity", "Beans", *named, "--yes").code == 0
     assert "Beans" not in json.dumps(memctl("memory", "list", "-o", "json").json)
+
+
+def test_a_nickname_of_two_that_is_a_name_of_its_own_is_not_forgotten_in_silence(
+    memctl: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "choir.md").write_text('Robert "Bobby" Lang sings. Bobby bought the scores.\n')
+    (tmp_path / "chess.md").write_text('Roberta "Bobby" Klein plays. Bobby lost a game.\n')
+    assert memctl("ingest", "choir.md", "chess.md").code == 0
+    refused = memctl("forget", "--entity", "Bobby", "--yes")
+    assert refused.code == 2
+    assert "'Bobby' may mean Robert Lang, Roberta Klein" in refused.err
+    named = ("--entity", "Robert Lang", "--entity", "Roberta Klein")
+    assert memctl("forget", "--entity", "Bobby", *named, "--yes").code == 0
+    assert "Bobby" not in json.dumps(memctl("memory", "list", "-o", "json").json)

@@ -83,6 +83,9 @@ def test_names_in_brackets_in_a_list_of_people_and_initials_are_theirs_everywher
     (tmp_path / "people.md").write_text(people)
     (tmp_path / "log.md").write_text(log)
     assert memctl("ingest", "people.md", "log.md").code == 0
+    assert not merged(memctl, "Peter N.", "Peter Novak")  # whom one document names
+    (tmp_path / "menu.md").write_text("Peter Novak made soup in Lisbon.\n")
+    assert memctl("ingest", "menu.md").code == 0
     for short, full in (
         ("IvdV", "Ilsabe van der Veen"), ("Quill", "Quillon Brandt"), ("Peter N.", "Peter Novak"),
     ):  # fmt: skip
@@ -470,6 +473,20 @@ def test_a_first_name_alone_is_of_the_only_one_whom_two_documents_name_in_full(
     assert not merged(memctl, "Josephine", "Josephine Hale-Stone")
     assert memctl("ingest", "b.md").code == 0
     assert merged(memctl, "Josephine", "Josephine Hale-Stone")
+
+
+def test_a_first_name_is_of_nobody_whose_first_name_only_begins_with_it(
+    memctl: Run, tmp_path: Path
+) -> None:
+    people = "Josephine Adler and Daniela Rossi met in Lisbon. Quillon Brandt came.\n"
+    (tmp_path / "one.md").write_text(people)
+    (tmp_path / "two.md").write_text(f"{people}Dan stayed at home with Joseph.\n")
+    (tmp_path / "three.md").write_text("Joseph was in Rome with Dan and Quill.\n")
+    assert memctl("ingest", "one.md", "two.md", "three.md").code == 0
+    for short, full in (
+        ("Joseph", "Josephine Adler"), ("Dan", "Daniela Rossi"), ("Quill", "Quillon Brandt"),
+    ):  # fmt: skip
+        assert not merged(memctl, short, full), short
 
 
 def test_a_name_means_first_what_is_called_just_that(memctl: Run, tmp_path: Path) -> None:

@@ -289,6 +289,25 @@ def test_what_an_edit_changed_is_of_when_it_was_made_and_the_rest_of_its_day(
         assert answer["text"].partition(" Earlier")[0].count(said) == 1, answer
 
 
+def test_an_edited_row_leaves_the_others_of_a_table_of_their_day(memctl: Run, notes: Path) -> None:
+    note = notes / "prices.md"
+    table = "# Prices of 4 May 2019\n\n| item | price |\n|---|---|\n| saw | {} |\n| drill | {} |\n"
+
+    def edited(saw: str, drill: str, day: str) -> str:
+        """Write the table, and return the day of its passage."""
+        note.write_text(table.format(saw, drill))
+        moment = datetime.fromisoformat(f"{day}T12:00Z").timestamp()
+        os.utime(note, (moment, moment))
+        assert memctl("ingest", str(notes)).code == 0
+        found = memctl("memory", "list", "--level", "evidence", "-o", "json").json
+        (own,) = [row for row in found if "| saw |" in row["text"]]
+        return str(own["created_at"][:10])
+
+    assert edited("19 EUR", "99 EUR", "2025-06-01") == "2019-05-04"
+    assert edited("19 EUR", "89 EUR", "2026-06-01") == "2019-05-04"
+    assert edited("17 EUR", "85 EUR", "2026-07-01") == "2026-07-01"
+
+
 def test_an_edit_is_not_of_the_future_nor_of_before_the_day_of_its_text(
     memctl: Run, notes: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import permutations
@@ -1638,6 +1639,11 @@ def test_a_line_that_begins_with_since_when_something_holds_is_of_the_day_of_its
             "Bexley Homes has bought the yard in Quay Street from Orrin Estates.",
             "“The yard in Quay Street”: went from Orrin Estates to Bexley Homes (12 March → ",
         ),
+        ("Jonas owns 20 shares of Nordlicht.", "Jonas sold 20 chairs to Peter.", ""),
+        ("Marta holds 5 % of the pub.", "Marta sold 5 % of the cake to Ines.", ""),
+        ("Ines owns the pub that Marta likes.", "Marta sold the pub to Peter.", ""),
+        ("Our landlord in the pub is Marta.", "Marta sold the pub to Peter.",
+         "“The pub”: went from Marta to Peter (12 March → 3 May 2024)"),
         ("We get our bolts from Orrin Steel.", "Jo bought the bolts from Orrin Steel.", ""),
     ],
 )  # fmt: skip
@@ -1706,6 +1712,25 @@ def test_a_table_without_days_of_payment_tells_what_it_marks_as_unpaid(
     assert found.startswith(
         "Orders: not paid as of 1 June 2024: Fell, 1,500 (open since 16 February 2024). "
     )
+
+
+@pytest.mark.parametrize(
+    ("row", "is_told"),
+    [
+        ("title: Emma; member: Kern; price: 12.50; due: 2024-02-03; status: overdue", False),
+        ("item: bench; place: hall; price: 90.00; status: outstanding", False),
+        ("invoice: 7; place: hall; price: 90.00; status: outstanding", True),
+        ("no: A7; customer: Kern; amount: 90.00; due: 2024-02-03; status: overdue", True),
+        ("order: A7; place: hall; amount: 90.00; status: not paid", True),
+    ],
+)
+def test_only_what_speaks_of_payment_is_an_invoice_that_is_not_paid(
+    insights_of: Callable[..., dict[str, str]], note: Note, row: str, is_told: bool
+) -> None:
+    other = re.sub(r"Emma|bench|7", "B8", row).replace(row.rpartition(": ")[2], "fine")
+    table = note(f"{row}\n{other}", "2024-02-01", "list.csv")
+    found = insights_of(replace(table, row=1, title="list"), today="2024-06-01")
+    assert ("not paid" in found.get("overdue", "")) is is_told
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,10 @@ def test_a_file_that_says_its_day_is_not_dated_by_its_time_stamp(bench: Bench) -
         ("# Rule 7\n\n## Status\n\nDeprecated\n\n## Context\n\nOld.", "Deprecated"),
         ("---\nstatus: obsolete\n---\n\nOld news.", "obsolete"),
         ("This note is superseded by rule 9.\n\nOld.", "superseded by rule 9"),
+        ("# Rule 7\n\n3 May\n\n> Note: this policy was withdrawn.", "withdrawn"),
+        ("# House\n\nThis boiler was replaced in 2024. The alarm code is 4417.", None),
+        ("# House\n\n" + "The roof is new.\n" * 9 + "This page is outdated.", None),
+        ("Tell Ann if this document is outdated.", None),
         ("Status: accepted\n\nThe replaced pump is deprecated in value.", None),
     ],
 )

@@ -198,9 +198,9 @@ def _called_alike(base: KnowledgeBase, selection: Selection) -> str:
     view, given = base.graph.view(), {name_key(name) for name in selection.entities}
     for name in selection.entities:
         with suppress(NotFoundError):
-            several = view.bearers(name)
-            if any(name_key(node.name) not in given for node in several):
-                names = ", ".join(node.name for node in several)
+            several = view.called_alike(name)
+            if any(name_key(each) not in given for each in several):
+                names = ", ".join(several)
                 return f"{one_line(name, 60)!r} may mean {one_line(names, 200)}"
     return ""
 
