@@ -31,6 +31,7 @@ from memctl.search.answering.evidence_parts import (
     only_denies,
     only_supposes,
     states_asked_value,
+    superseded_documents,
 )
 from memctl.search.answering.evidence_sentences import (
     candidate_sentences,
@@ -1084,6 +1085,34 @@ def test_what_a_superseded_document_states_is_told_as_no_longer_so(
     given = ask(shelf.searcher(), "Who reads the tide gauge?")
     why = f" ({status})" if status and " " in status else ""
     assert given.text == f"No longer so{why}: {old} [1]"
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "is_superseded"),
+    [
+        ("2026-03-01 ADR 12.md", "Supersedes: ADR 1", False),
+        ("2026_03_01_ADR_12.md", "Supersedes: ADR 3", False),
+        ("ADR 12, 1 March 2026.md", "Supersedes: ADR 1", False),
+        ("2026-03-01 ADR 12.md", "Supersedes: ADR 12", True),
+        ("2026-03-01 ADR 12.md", "Supersedes: 2026-03-01 ADR 12.md", True),
+        ("Budget 2025.md", "Supersedes: 2025 budget", True),
+        ("2026-03-24 harbour.md", "This replaces the hose that broke on 24 March.", False),
+        ("2026-03-24 harbour.md", "This replaces my note of 24 March.", True),
+        ("2026-03-24 harbour.md", "This replaces the minutes of the board of 24 March.", True),
+        ("2026-03-24 harbour.md", "This replaces the note on what broke on 24 March.", False),
+    ],
+)
+def test_only_what_is_named_as_a_document_is_superseded(
+    shelf: Shelf, memory_of: MemoryOf, name: str, said: str, *, is_superseded: bool
+) -> None:
+    shelf.put(
+        [
+            memory_of("old", "The crane lifts 40 tons.", created_at=MARCH, source=f"/in/{name}"),
+            memory_of("new", f"{said}\nThe crane is red.", created_at=MAY, source="/in/x.md"),
+        ]
+    )
+    found = superseded_documents(shelf.searcher().search("crane").hits)
+    assert found == ({"d_old"} if is_superseded else set())
 
 
 @pytest.mark.parametrize(
