@@ -1632,6 +1632,21 @@ def test_what_is_no_longer_so_does_not_say_what_is(
             "Where is the urn?",
         ),
         ("The scores come from Hug.", "Scores: Hug -> Schott.", "Where do the scores come from?"),
+        (
+            "The urn is in the hall.",
+            "The urn is no longer in the hall, would you believe it, it moved to the attic.",
+            "Where is the urn?",
+        ),
+        (
+            "Omar is the caretaker.",
+            "Omar is no longer the caretaker, Piet is.",
+            "Who is the caretaker?",
+        ),
+        (
+            "The lead of the choir is Jana.",
+            "Jana is not the lead of the choir any more.",
+            "Who leads the choir?",
+        ),
         ("La clé est au bar.", "La clé n'est plus au bar.", "Où est la clé ?"),
         ("La llave está en el bar.", "La llave ya no está en el bar.", "¿Dónde está la llave?"),
         (
@@ -1665,6 +1680,12 @@ def test_of_two_of_one_day_the_one_that_denies_the_other_is_told_first(
             "The red van is parked in lot 4.",
             "The blue van is no longer parked in lot 4.",
             "Where is the red van parked?",
+        ),
+        ("Tom drives the van.", "Mia no longer drives the van.", "Who drives the van?"),
+        (
+            "The urn is in the hall.",
+            "The urn would no longer be in the hall, it would be safer.",
+            "Where is the urn?",
         ),
         ("Ravi works at Northwind.", "Lena no longer works at Northwind.", "Where does Ravi work?"),
         (

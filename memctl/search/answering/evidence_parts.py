@@ -872,13 +872,18 @@ _HINT_OF_RETRACTION = lazy_regex(
 
 
 _ONLY_CONSIDERS = lazy_regex(
-    r"\b(?:could|might|would|whether|consider(?:s|ed|ing)?|propos\w+|suggest\w*|idea|maybe"
+    r"\b(?:whether|consider(?:s|ed|ing)?|propos\w+|suggest\w*|idea|maybe"
     r"|perhaps|reject(?:s|ed)?|(?:decided|voted|advised) (?:against|not to)|not (?:yet|to)"
-    r"|won['’]t|könnten?|vielleicht|falls|pourrait|peut-être|podría|quizás?|tal vez)\b"
+    r"|won['’]t|vielleicht|falls|peut-être|quizás?|tal vez)\b"
     r"|\?\W*$",
     re.IGNORECASE,
 )
 """What says that a change is only thought of, or was decided against."""
+_WOULD = lazy_regex(r"\b(?:could|might|would|könnten?|pourrait|podría)\b", re.IGNORECASE)
+_AFTER_DENIAL = lazy_regex(
+    rf"(?:{_DENIES.pattern})[^.;:,()]*?(?:[.;:,()]|\s(?:because|since|as)\s)", re.IGNORECASE
+)
+"""What says that something is so no longer; what might be may follow: "would you believe it"."""
 
 
 class Retraction(Struct, frozen=True):
@@ -891,7 +896,15 @@ class Retraction(Struct, frozen=True):
 
 def only_considers(text: str) -> bool:
     """Return whether a text says of a change that it may come, or was decided against."""
-    return _ONLY_CONSIDERS.search(text) is not None
+    if _ONLY_CONSIDERS.search(text):
+        return True
+    return _WOULD.search(text, 0, _end_of_denial(text)) is not None
+
+
+def _end_of_denial(text: str) -> int:
+    """Return where the words end that say what is no longer so; the end of a text without them."""
+    denial = _AFTER_DENIAL.search(text)
+    return denial.end() if denial else len(text)
 
 
 @lru_cache(maxsize=256)
@@ -960,7 +973,8 @@ _ASKS_WHAT_IS_SUPPOSED = lazy_regex(
 
 def only_supposes(text: str, question: str) -> bool:
     """Return whether a text in English says what would be, and a question asks for what is."""
-    return _SUPPOSES.search(text) is not None and _ASKS_WHAT_IS_SUPPOSED.search(question) is None
+    supposed = _SUPPOSES.search(text, 0, _end_of_denial(text))
+    return supposed is not None and _ASKS_WHAT_IS_SUPPOSED.search(question) is None
 
 
 _ASKS_WHEN_IT_WAS = lazy_regex(

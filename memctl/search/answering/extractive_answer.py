@@ -175,6 +175,7 @@ _ASKS_PRICE = lazy_regex(
     r"|(?:was|wie ?viel) kostet\b|combien coûte)",
     re.IGNORECASE,
 )
+_WORD = lazy_regex(r"[^\W_]+")
 _LINE = lazy_regex(r"\S[^\n]*")
 _AT_PRESENT = lazy_regex(
     r"\b(?:now(?:adays)?|currently|presently|today|these days|at the moment|still)\b", re.IGNORECASE
@@ -823,7 +824,8 @@ def _retracts(outcome: SearchOutcome, later: EvidenceSentence, earlier: Evidence
 
     It is about the same if it has all words of the question that the earlier one has, or no words
     before what it denies that the earlier one lacks: "The blue van no longer stands in lot 4" says
-    nothing of the red one.
+    nothing of the red one.  Where what it denies is what the question asks about, the earlier one
+    has to state that of the same subject: "Omar is no longer the caretaker".
     """
     is_older = later.hit.created_at < earlier.hit.created_at and _age(later) < _age(earlier)
     if is_older or later.score < MIN_CLOSE or is_table_row(later.text):
@@ -839,14 +841,35 @@ def _retracts(outcome: SearchOutcome, later: EvidenceSentence, earlier: Evidence
     is_covered = bool(shared) and all(not told.isdisjoint(slot) for slot in shared)
     for each in denied:
         value = frozenset(query_terms(each.denied, languages))
+        subject = frozenset(query_terms(each.subject, languages))
+        if value <= asked:
+            if _states_of(earlier, subject - asked, value, asked, languages):
+                return True
+            continue
         if 2 * len((value & earlier.terms) - asked) < max(1, len(value - asked)):
             continue
         if _says_no_longer(earlier, value & earlier.terms - asked, languages):
             continue
-        subject = frozenset(query_terms(each.subject, languages))
         if is_covered or (subject <= known and (subject or value <= known)):
             return True
     return False
+
+
+def _states_of(
+    item: EvidenceSentence,
+    subject: frozenset[str],
+    value: frozenset[str],
+    asked: frozenset[str],
+    languages: Sequence[str],
+) -> bool:
+    """Return whether a sentence states that a subject, and nobody else, is what is asked about."""
+    names = " ".join(word for word in _WORD.findall(item.text) if word[0].isupper())
+    return (
+        bool(subject and value)
+        and subject | value <= item.terms
+        and subject | asked >= frozenset(query_terms(names, languages))
+        and not _says_no_longer(item, value, languages)
+    )
 
 
 def _says_no_longer(
