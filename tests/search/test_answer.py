@@ -1683,6 +1683,16 @@ def test_of_two_of_one_day_the_one_that_denies_the_other_is_told_first(
         ),
         ("Tom drives the van.", "Mia no longer drives the van.", "Who drives the van?"),
         (
+            "The guest alarm code is 1111.",
+            "The staff alarm code is no longer 1111, it is 2222.",
+            "What is the guest alarm code?",
+        ),
+        (
+            "The red printer sits in room 5.",
+            "The blue printer no longer sits in room 6, it sits in room 9.",
+            "Where does the red printer sit?",
+        ),
+        (
             "The urn is in the hall.",
             "The urn would no longer be in the hall, it would be safer.",
             "Where is the urn?",
@@ -1712,6 +1722,19 @@ def test_what_is_denied_of_another_thing_or_only_considered_changes_nothing(
     given = ask(shelf.searcher(), question).text
     assert fact in given
     assert "Earlier" not in given
+
+
+def test_the_state_of_another_thing_is_no_earlier_one(shelf: Shelf, memory_of: MemoryOf) -> None:
+    guest, staff = (
+        "The guest alarm code is 1111.",
+        "The {} alarm code is no longer 1111, it is 2222.",
+    )
+    for each, is_earlier in (("staff", False), ("guest", True)):
+        new = staff.format(each)
+        shelf.put([memory_of("x", guest, created_at=MARCH), memory_of(each, new, created_at=MAY)])
+        given = ask(shelf.searcher(), f"What is the {each} alarm code?").text
+        assert new in given
+        assert ("Earlier" in given) is is_earlier
 
 
 @pytest.mark.parametrize(

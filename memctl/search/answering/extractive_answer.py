@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from datetime import date, datetime
+from itertools import pairwise
 from textwrap import dedent
 
 from msgspec import Struct
@@ -181,6 +182,12 @@ _AT_PRESENT = lazy_regex(
     r"\b(?:now(?:adays)?|currently|presently|today|these days|at the moment|still)\b", re.IGNORECASE
 )
 """Asks for the newest state, and is no part of what it is a state of."""
+_STATE_OF = lazy_regex(
+    r"\b(?:old|new|former|previous|current|present|original|latest|neue?[rsmn]?|alte?[rsmn]?"
+    r"|nouve(?:au|lle)|ancienne?|nuev[oa]|antigu[oa])\b",
+    re.IGNORECASE,
+)
+"""Which state of a thing it is, and not which thing."""
 CHANGE_PHRASE = "went from"
 """The words with which an insight introduces the values that changed, in their order."""
 
@@ -621,6 +628,7 @@ def _current_and_former(
         if item is not best
         and may_count(item)
         and (looks_back or not _is_of_another_thing(outcome, best, item))
+        and not _has_another_modifier(outcome, best, item)
         and (
             _has_different_value(outcome, best, item)
             or ((looks_back or not unsure) and _has_different_state(outcome, best, item))
@@ -751,6 +759,43 @@ def _is_of_another_thing(
         if is_elsewhere and is_name and not of_best.isdisjoint(slot):
             return True
     return False
+
+
+def _has_another_modifier(
+    outcome: SearchOutcome, one: EvidenceSentence, other: EvidenceSentence
+) -> bool:
+    """Return whether only one of two sentences has a modifier of the question, as asked there.
+
+    The other has another word in its place: "the guest alarm code", asked for that of the staff.
+    """
+    question, languages = outcome.question, outcome.languages
+    asked = frozenset(query_terms(question.text, languages))
+    known = [
+        each.terms.union(query_terms(f"{each.hit.title}\n{each.hit.heading}", languages))
+        for each in (one, other)
+    ]
+    for modifiers, heads in pairwise(question.word_slots):
+        modifier, head = ({term for slot in slots for term in slot} for slots in (modifiers, heads))
+        has_it = [not terms.isdisjoint(modifier) for terms in known]
+        if not (modifier and head) or all(has_it) or not any(has_it):
+            continue
+        having, lacking = (one, other) if has_it[0] else (other, one)
+        if modifier.isdisjoint(_terms_before(having.text, head, languages)):
+            continue
+        if _terms_before(lacking.text, head, languages) - having.terms - asked:
+            return True
+    return False
+
+
+def _terms_before(text: str, head: set[str], languages: Sequence[str]) -> frozenset[str]:
+    """Return the terms of the words just before a word, but for those that tell of a state."""
+    words = _STATE_OF.sub(" ", text).split()
+    return frozenset(
+        term
+        for left, right in pairwise(words)
+        if left[-1] not in ".,;:!?" and not head.isdisjoint(query_terms(right, languages))
+        for term in query_terms(left, languages)
+    )
 
 
 def _names_within(text: str) -> str:
