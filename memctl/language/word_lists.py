@@ -100,7 +100,10 @@ class Language(Struct, frozen=True):
     """Words for ``birthday``, ``phone``, ``number`` and ``address``, which readers of contacts
     write in English."""
     short_forms: tuple[tuple[str, ...], ...] = ()
-    """What people write in notes for a word, after the word: ``password``, ``pw``."""
+    """What people write in notes for a word, after the word: ``password``, ``pw``.
+
+    Nothing that also means something else: the ``ph`` of a pool, ``Dr``, a ``temp``.
+    """
     stating_outright: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The same of words inside a statement: ``we have decided``."""
     opposites: tuple[tuple[str, str], ...] = ()

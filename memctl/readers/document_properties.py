@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
@@ -54,6 +55,19 @@ _OF_PLACE = re.compile(
     r"^(?:[^\W\d_]+\.?(?:[ -][^\W\d_]+\.?){0,3}, ){1,3}(?:(?:den|the|le|il|lì|op|dne) )?(?=\d)"
 )
 """In a letter's head, before its day: ``Lübeck, den 14. März 2025``, ``Dr. Ann Lee, York, ...``."""
+_GREETING_OR_CLOSING = re.compile(
+    r"^\W*(?:"
+    r"(?:dear|hello|hi|liebe[rs]?|sehr geehrte[rs]?|hallo|chère?s?|estimad[oa]s?|querid[oa]s?"
+    r"|car[oaie]|gentile|geachte|beste) [^\n.!?:]{1,60},"
+    r"|(?:(?:with )?(?:kind|best|warm)(?:est)? )?(?:regards|wishes)|yours(?: \w+)?"
+    r"|sincerely(?: yours)?|(?:with |lots of )?love|cheers|(?:many )?thanks"
+    r"|(?:mit )?(?:freundlich|herzlich|best|lieb|viel)en? grü(?:ß|ss)en?|hochachtungsvoll"
+    r"|cordialement|bien à vous|sincères salutations|atentamente"
+    r"|(?:un )?(?:cordial(?:es)? )?saludos?|(?:cordiali|distinti) saluti"
+    r"|met vriendelijke groet(?:en)?)(?:, [^\W\d_]+)?\W*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Of a letter: ``Dear Ann,``, ``Yours sincerely``."""
 _OF_ANOTHER_DAY = re.compile(
     r"\b(?:valid|until|due|born|expir\w+|deadline|ends?|starts?|begins?|from|gültig|bis|fällig|"
     r"geboren|geb|valable|échéance|née?|válido|vence|nacid[oa]|valido|scadenza|nat[oa])\b",
@@ -99,11 +113,15 @@ def document_properties(properties: Mapping[Any, Any]) -> DocumentProperties:
     )
 
 
-def stated_day(text: str) -> datetime | None:
+def stated_day(text: str, path: Path | None = None) -> datetime | None:
     """Return the day that the beginning of a document says it is of.
 
     By a line such as ``Date: 3 May 2026``, by ``Dated 3 May 2026``, or by a line of nothing but a
     day, or a name or place and a day, as a letter has it in its head.
+
+    Args:
+        text: The document, or its first part.
+        path: The file, which isn't of a day after its own time.
     """
     found = [
         day
@@ -123,28 +141,57 @@ def stated_day(text: str) -> datetime | None:
     if _OF_ANOTHER_DAY.search(" ".join(whole[max(number - 1, 0) : number + 1])):
         return None
     has_place = lines[number] != whole[number]
-    stands_alone = has_place or not "".join(lines[number + 1 : number + 2]).strip()
-    return day if stands_alone else None
+    if has_place:
+        is_announced = number > 0 and whole[number - 1].rstrip().endswith(":")
+        is_above_text = any(map(str.strip, whole[number + 1 :])) and not is_announced
+        return day if is_above_text and day <= _latest_day(path) else None
+    return day if not "".join(lines[number + 1 : number + 2]).strip() else None
 
 
-def signed_day(text: str) -> datetime | None:
-    """Return the day that stands with a place or a name at the end of a text, as in letters."""
-    lines = [line for line in text[-_BEGINNING:].splitlines() if line.strip()]
-    for line in reversed(lines[-LINES_OF_HEAD:]):
-        day = lone_day(_OF_PLACE.sub("", line)) if _OF_PLACE.match(line) else None
-        if day:
-            return None if _OF_ANOTHER_DAY.search(line) else day
-    return None
+def signed_day(text: str, path: Path | None = None) -> datetime | None:
+    """Return the day that stands with a place or a name at the end of a letter.
+
+    It has a greeting or the words that close a letter beside it, and no other line has a place and
+    a day: a flight, a concert and a quotation have them, too.
+
+    Args:
+        text: The document, or its end.
+        path: The file, which isn't of a day after its own time.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    signed = [
+        (number, day)
+        for number, line in enumerate(lines)
+        if (place := _OF_PLACE.match(line)) and (day := lone_day(line[place.end() :]))
+    ]
+    if len(signed) != 1 or signed[0][0] < len(lines) - LINES_OF_HEAD:
+        return None
+    number, day = signed[0]
+    above, line = lines[number - 1] if number else "", lines[number]
+    is_announced = above.rstrip().endswith(":") or _OF_ANOTHER_DAY.search(line)
+    if is_announced or not _GREETING_OR_CLOSING.search("\n".join(lines[-LINES_OF_HEAD:])):
+        return None
+    return day if day <= _latest_day(path) else None
 
 
-def with_stated_day(head: SourceText, pieces: Iterable[Piece]) -> SourceText:
-    """The facts of a document, with the day that the beginning of its text states, if any."""
+def _latest_day(path: Path | None) -> datetime:
+    """Return the latest day that a file can be of; its time may be hours behind, by its zone."""
+    now = datetime.now(UTC)
+    if path is None:
+        return now
+    return min(now, datetime.fromtimestamp(path.stat().st_mtime, UTC) + timedelta(days=1))
+
+
+def with_stated_day(
+    head: SourceText, pieces: Iterable[Piece], path: Path | None = None
+) -> SourceText:
+    """The facts of a document, with the day that the text itself states, if any."""
     text = end = ""
     for piece in pieces:
         if piece.kind in ("prose", "heading"):  # the day in the row of a table is of that row
             text += piece.text[:_BEGINNING] if len(text) < _BEGINNING else ""
             end = f"{end}{piece.text}"[-_BEGINNING:]
-    day = stated_day(text) or signed_day(end)
+    day = stated_day(text, path) or signed_day(end, path)
     return replace(head, created_at=day) if day else head
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -498,6 +499,15 @@ def test_each_day_of_a_diary_in_plain_text_is_told_of_that_day(tmp_path: Path) -
         ("St Austell, 3 May 2026\n\nDear Jago,\n", "2026-05-03"),
         ("Opinion on the rope\nDr. Ann Lee, York, 3 May 2026\n1. Subject\n", "2026-05-03"),
         ("Dear Jago,\n\nthe pump is fine.\n\nAnn Lee\nYork, 3 May 2026\n", "2026-05-03"),
+        ("The pump leaks again.\n\nRegards\nBob\nYork, 3 May 2026\n", "2026-05-03"),
+        ("Liebe Gwen,\nes regnet.\nViele Grüße\nKonrad, den 14. März 2025\n", "2025-03-14"),
+        ("We fly home in May.\n\nReturn flight:\nLisbon, 12 May 2026\n", ""),
+        ("Tour\n\nThe dates\n\nYork, 4 May 2026\nBath, 6 May 2026\n", ""),
+        ("Dear all,\nwe sing again.\nYork, 4 May 2026\nBath, 6 May 2026\nLove, Ann\n", ""),
+        ("Ask not.\n\nJohn F. Kennedy, 20 January 1961\n", ""),
+        ("Last visit:\nDentist, 3 March 2019\nThe next is open.\n", ""),
+        ("Wedding of Ann and Bob\nYork, 12 May 2126\n\nBring flowers.\n", ""),
+        ("Dear Ann,\n\nwe wed.\n\nLove\nYork, 12 May 2126\n", ""),
         ("Ann Lee, born, 3 May 1980\n\nShe sings.\n", ""),
         ("Quote\n\nValid until\n17 May 2026\n\nCostas Ltd\n", ""),
         ("Changed my mind on 3 May 2026.\n", ""),
@@ -519,6 +529,19 @@ def test_a_text_says_near_its_beginning_of_which_day_it_is(
         (found,) = read(path)
         written = found.created_at
         assert (written.date().isoformat() if written else "") == day
+
+
+@pytest.mark.parametrize("text", ["Ann\nYork, 3 May 2026\n\n{}", "{}\n\nLove\nYork, 3 May 2026\n"])
+@pytest.mark.parametrize(("written", "is_of_day"), [("2026-05-03", True), ("2026-04-20", False)])
+def test_no_letter_is_of_a_day_after_the_time_of_its_file(
+    tmp_path: Path, text: str, written: str, *, is_of_day: bool
+) -> None:
+    path = tmp_path / "letter.txt"
+    path.write_text(text.format("The pump leaks."))
+    time = datetime.fromisoformat(f"{written}T12:00+00:00").timestamp()
+    os.utime(path, (time, time))
+    (found,) = read(path)
+    assert found.created_at == (datetime(2026, 5, 3, tzinfo=UTC) if is_of_day else None)
 
 
 CALLS = "20 Dec - Ann rang.\nShe wants a quote.\n27 Dec: nothing\n\n3 Jan, Ben came by\n"

@@ -31,6 +31,7 @@ from memctl.search.answering.evidence_parts import (
     only_denies,
     only_supposes,
     states_asked_value,
+    superseded_documents,
 )
 from memctl.search.answering.evidence_sentences import (
     candidate_sentences,
@@ -1208,6 +1209,34 @@ def test_what_a_superseded_document_states_is_told_as_no_longer_so(
 
 
 @pytest.mark.parametrize(
+    ("name", "said", "is_superseded"),
+    [
+        ("2026-03-01 ADR 12.md", "Supersedes: ADR 1", False),
+        ("2026_03_01_ADR_12.md", "Supersedes: ADR 3", False),
+        ("ADR 12, 1 March 2026.md", "Supersedes: ADR 1", False),
+        ("2026-03-01 ADR 12.md", "Supersedes: ADR 12", True),
+        ("2026-03-01 ADR 12.md", "Supersedes: 2026-03-01 ADR 12.md", True),
+        ("Budget 2025.md", "Supersedes: 2025 budget", True),
+        ("2026-03-24 harbour.md", "This replaces the hose that broke on 24 March.", False),
+        ("2026-03-24 harbour.md", "This replaces my note of 24 March.", True),
+        ("2026-03-24 harbour.md", "This replaces the minutes of the board of 24 March.", True),
+        ("2026-03-24 harbour.md", "This replaces the note on what broke on 24 March.", False),
+    ],
+)
+def test_only_what_is_named_as_a_document_is_superseded(
+    shelf: Shelf, memory_of: MemoryOf, name: str, said: str, *, is_superseded: bool
+) -> None:
+    shelf.put(
+        [
+            memory_of("old", "The crane lifts 40 tons.", created_at=MARCH, source=f"/in/{name}"),
+            memory_of("new", f"{said}\nThe crane is red.", created_at=MAY, source="/in/x.md"),
+        ]
+    )
+    found = superseded_documents(shelf.searcher().search("crane").hits)
+    assert found == ({"d_old"} if is_superseded else set())
+
+
+@pytest.mark.parametrize(
     "later", ["Make the log rotation limit 30 files.", "The log rotation limit is 30 files now."]
 )
 def test_what_is_said_later_in_a_conversation_is_the_newer_state(
@@ -1730,6 +1759,21 @@ def test_what_is_no_longer_so_does_not_say_what_is(
             "Where is the urn?",
         ),
         ("The scores come from Hug.", "Scores: Hug -> Schott.", "Where do the scores come from?"),
+        (
+            "The urn is in the hall.",
+            "The urn is no longer in the hall, would you believe it, it moved to the attic.",
+            "Where is the urn?",
+        ),
+        (
+            "Omar is the caretaker.",
+            "Omar is no longer the caretaker, Piet is.",
+            "Who is the caretaker?",
+        ),
+        (
+            "The lead of the choir is Jana.",
+            "Jana is not the lead of the choir any more.",
+            "Who leads the choir?",
+        ),
         ("La clé est au bar.", "La clé n'est plus au bar.", "Où est la clé ?"),
         ("La llave está en el bar.", "La llave ya no está en el bar.", "¿Dónde está la llave?"),
         (
@@ -1764,6 +1808,22 @@ def test_of_two_of_one_day_the_one_that_denies_the_other_is_told_first(
             "The blue van is no longer parked in lot 4.",
             "Where is the red van parked?",
         ),
+        ("Tom drives the van.", "Mia no longer drives the van.", "Who drives the van?"),
+        (
+            "The guest alarm code is 1111.",
+            "The staff alarm code is no longer 1111, it is 2222.",
+            "What is the guest alarm code?",
+        ),
+        (
+            "The red printer sits in room 5.",
+            "The blue printer no longer sits in room 6, it sits in room 9.",
+            "Where does the red printer sit?",
+        ),
+        (
+            "The urn is in the hall.",
+            "The urn would no longer be in the hall, it would be safer.",
+            "Where is the urn?",
+        ),
         ("Ravi works at Northwind.", "Lena no longer works at Northwind.", "Where does Ravi work?"),
         (
             "The stands came from Hagedorn.",
@@ -1789,6 +1849,19 @@ def test_what_is_denied_of_another_thing_or_only_considered_changes_nothing(
     given = ask(shelf.searcher(), question).text
     assert fact in given
     assert "Earlier" not in given
+
+
+def test_the_state_of_another_thing_is_no_earlier_one(shelf: Shelf, memory_of: MemoryOf) -> None:
+    guest, staff = (
+        "The guest alarm code is 1111.",
+        "The {} alarm code is no longer 1111, it is 2222.",
+    )
+    for each, is_earlier in (("staff", False), ("guest", True)):
+        new = staff.format(each)
+        shelf.put([memory_of("x", guest, created_at=MARCH), memory_of(each, new, created_at=MAY)])
+        given = ask(shelf.searcher(), f"What is the {each} alarm code?").text
+        assert new in given
+        assert ("Earlier" in given) is is_earlier
 
 
 @pytest.mark.parametrize(

@@ -269,6 +269,25 @@ def test_a_word_is_found_by_what_is_written_for_it_in_short(
         assert found(shelf.searcher().search(question, mode="keyword")) == [id]
 
 
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Which phone?", "The ph of the pool is 7.2."),
+        ("Which phone?", "Mob rule ended in 1794."),
+        ("Which doctor?", "Dr Weber is the landlord."),
+        ("Which temperature?", "The temp Mira is here."),
+        ("Which registration?", "Reg has the keys."),
+        ("Which laboratory?", "The lab chewed the sofa."),
+        ("Which invoice?", "The inv of the tools is complete."),
+    ],
+)
+def test_a_word_is_not_found_by_what_also_means_something_else(
+    shelf: Shelf, memory_of: MemoryOf, question: str, text: str
+) -> None:
+    shelf.put([memory_of("x", text)])
+    assert found(shelf.searcher().search(question, mode="keyword")) == []
+
+
 def test_a_label_that_is_asked_for_in_another_language_is_the_answer(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:

@@ -65,7 +65,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         name,
         title=facts.title or ("" if is_mere_day(heading) else heading),
         authors=facts.authors,
-        created_at=facts.created_at or stated_day(body) or signed_day(body),
+        created_at=facts.created_at or stated_day(body, path) or signed_day(body, path),
         tags=tuple(dict.fromkeys((*facts.tags, *find_hashtags(body)))),
         links=find_wikilinks(first),
         metadata=facts.metadata,

@@ -76,7 +76,7 @@ def read_text(path: Path, name: str) -> Iterator[SourceText]:
         pieces = list(limit_expansion(blocks, path, name))
         first = next((piece.heading for piece in pieces if piece.kind == "heading"), "")
         head = _document_head(properties, name, first)
-    yield from assemble(with_stated_day(head, pieces), pieces)
+    yield from assemble(with_stated_day(head, pieces, path), pieces)
 
 
 def read_sheets(path: Path, name: str) -> Iterator[SourceText]:
@@ -91,7 +91,7 @@ def read_sheets(path: Path, name: str) -> Iterator[SourceText]:
         )
         pieces = list(limit_expansion(sheets, path, name))
         head = _document_head(properties, name)
-    yield from assemble(with_stated_day(head, pieces), pieces)
+    yield from assemble(with_stated_day(head, pieces, path), pieces)
 
 
 def _open(path: Path, name: str, kind: str) -> Any:

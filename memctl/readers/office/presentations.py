@@ -38,7 +38,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         pieces = list(limit_expansion(found, path, name))
         title = next((piece.heading for piece in pieces if piece.page == 1), "")
         head = head_of(deck.core_properties, name, title, slides=len(deck.slides))
-    yield from assemble(with_stated_day(head, pieces), pieces)
+    yield from assemble(with_stated_day(head, pieces, path), pieces)
 
 
 def _pieces(slides: Iterable[Any]) -> Iterator[Piece]:

@@ -53,7 +53,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         rows = _Rows(name, CELLS_OF_ANY + CELLS_PER_BYTE * path.stat().st_size)
         pieces = _pieces(sheets, titles, rows)
         first = list(islice(pieces, _PIECES_OF_HEAD))
-        yield from assemble(with_stated_day(head, first), chain(first, pieces))
+        yield from assemble(with_stated_day(head, first, path), chain(first, pieces))
 
 
 def _pieces(sheets: list[Any], titles: list[str], rows: _Rows) -> Iterator[Piece]:

@@ -56,7 +56,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         found = chain(blocks, _aside_pieces(docx, document.part))
         pieces = list(limit_expansion(found, path, name))
         head = head_of(document.core_properties, name, reader.title)
-    yield from assemble(with_stated_day(head, pieces), pieces)
+    yield from assemble(with_stated_day(head, pieces, path), pieces)
 
 
 def _heading_levels(document: Any) -> Mapping[str, int]:

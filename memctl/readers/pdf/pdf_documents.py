@@ -69,7 +69,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
             count = len(reader.pages)
             head = _head(reader, name, count)
         work = StepBudget(display_name(name), STEPS_OF_ANY + STEPS_PER_BYTE * path.stat().st_size)
-        yield from _parts(reader, head, page_texts(reader, count, work), count, name)
+        yield from _parts(reader, head, page_texts(reader, count, work), count, path, name)
 
 
 def _open(file: IO[bytes], name: str) -> PdfReader:
@@ -106,7 +106,12 @@ def _head(reader: PdfReader, name: str, pages: int) -> SourceText:
 
 
 def _parts(
-    reader: PdfReader, head: SourceText, texts: Iterable[PageText], count: int, name: str
+    reader: PdfReader,
+    head: SourceText,
+    texts: Iterable[PageText],
+    count: int,
+    path: Path,
+    name: str,
 ) -> Iterator[SourceText]:
     headings, part = Headings(reader), 0
     for pages in _batches(texts):
@@ -118,7 +123,7 @@ def _parts(
                 "open it in the program it comes from, save it again and retry",
             )
         pieces = list(_page_pieces(pages, headings))
-        head = with_stated_day(head, pieces) if part == 0 else head
+        head = with_stated_day(head, pieces, path) if part == 0 else head
         if pages[-1].number == count:
             pieces.extend(_form_pieces(reader))
         missing = (PAGE_TEXT,) if any(page.incomplete for page in pages) else ()

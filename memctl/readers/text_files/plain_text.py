@@ -58,7 +58,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     head = named_document(
         name,
         heading=_title_line(first),
-        created_at=stated_day(first) or day_above(first) or signed_day(first),
+        created_at=stated_day(first, path) or day_above(first) or signed_day(first, path),
         links=find_wikilinks(first),
     )
     chat = ChatReader.of(first, head.created_at)

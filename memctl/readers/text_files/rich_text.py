@@ -48,7 +48,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
         created_at=plausible_date(_created_at(written)),
     )
     pieces = list(prose_pieces(text.strip() + "\n"))
-    yield from assemble(with_stated_day(head, pieces), pieces)
+    yield from assemble(with_stated_day(head, pieces, path), pieces)
 
 
 def _created_at(text: str) -> datetime | None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from functools import lru_cache, partial
+from itertools import pairwise
 from pathlib import PurePath
 
 from msgspec import Struct
@@ -893,13 +894,18 @@ _HINT_OF_RETRACTION = lazy_regex(
 
 
 _ONLY_CONSIDERS = lazy_regex(
-    r"\b(?:could|might|would|whether|consider(?:s|ed|ing)?|propos\w+|suggest\w*|idea|maybe"
+    r"\b(?:whether|consider(?:s|ed|ing)?|propos\w+|suggest\w*|idea|maybe"
     r"|perhaps|reject(?:s|ed)?|(?:decided|voted|advised) (?:against|not to)|not (?:yet|to)"
-    r"|won['’]t|könnten?|vielleicht|falls|pourrait|peut-être|podría|quizás?|tal vez)\b"
+    r"|won['’]t|vielleicht|falls|peut-être|quizás?|tal vez)\b"
     r"|\?\W*$",
     re.IGNORECASE,
 )
 """What says that a change is only thought of, or was decided against."""
+_WOULD = lazy_regex(r"\b(?:could|might|would|könnten?|pourrait|podría)\b", re.IGNORECASE)
+_AFTER_DENIAL = lazy_regex(
+    rf"(?:{_DENIES.pattern})[^.;:,()]*?(?:[.;:,()]|\s(?:because|since|as)\s)", re.IGNORECASE
+)
+"""What says that something is so no longer; what might be may follow: "would you believe it"."""
 
 
 class Retraction(Struct, frozen=True):
@@ -912,7 +918,15 @@ class Retraction(Struct, frozen=True):
 
 def only_considers(text: str) -> bool:
     """Return whether a text says of a change that it may come, or was decided against."""
-    return _ONLY_CONSIDERS.search(text) is not None
+    if _ONLY_CONSIDERS.search(text):
+        return True
+    return _WOULD.search(text, 0, _end_of_denial(text)) is not None
+
+
+def _end_of_denial(text: str) -> int:
+    """Return where the words end that say what is no longer so; the end of a text without them."""
+    denial = _AFTER_DENIAL.search(text)
+    return denial.end() if denial else len(text)
 
 
 @lru_cache(maxsize=256)
@@ -981,7 +995,8 @@ _ASKS_WHAT_IS_SUPPOSED = lazy_regex(
 
 def only_supposes(text: str, question: str) -> bool:
     """Return whether a text in English says what would be, and a question asks for what is."""
-    return _SUPPOSES.search(text) is not None and _ASKS_WHAT_IS_SUPPOSED.search(question) is None
+    supposed = _SUPPOSES.search(text, 0, _end_of_denial(text))
+    return supposed is not None and _ASKS_WHAT_IS_SUPPOSED.search(question) is None
 
 
 _ASKS_WHEN_IT_WAS = lazy_regex(
@@ -1195,6 +1210,13 @@ _BESIDE_A_NAME = frozenset(
     {"a", "an", "the", "my", "our", "your", "this", "that", "of", "from", "no", "nr", "old"}
 )
 _FEWEST_WORDS_OF_NAME = 2
+_BEFORE_DAY_OF_DOCUMENT = lazy_regex(
+    r"\b(?:notes?|e-?mails?|messages?|minutes|letters?|memos?|notiz|nachricht|protokoll|brief"
+    r"|courriel|lettre|procès-verbal|nota|correo|carta|acta)(?: (?!that\b|who\b)[^\W\d_]+){0,3}?"
+    r"(?: (?:of|from|dated|vom|du|del?|van))?(?: the)?\W*$",
+    re.IGNORECASE,
+)
+"""What stands before a day that a document is named by: "my note to Ann of 3 May"."""
 
 
 def superseded_documents(hits: Sequence[Hit]) -> frozenset[str]:
@@ -1202,7 +1224,7 @@ def superseded_documents(hits: Sequence[Hit]) -> frozenset[str]:
 
     They say so of themselves ("Status: superseded"), or a hit of another document names them by
     title, file or, if only one is of it, day: "Supersedes: ADR 12", "this replaces my note of
-    3 May".
+    3 May".  The day in the name of a file doesn't give the number: "2026-01-05 ADR 12" isn't ADR 1.
     """
     found = {hit.document_id: hit for hit in hits if hit.document_id}
     retired = {
@@ -1211,15 +1233,13 @@ def superseded_documents(hits: Sequence[Hit]) -> frozenset[str]:
         if _IS_NOT_IN_FORCE.match(str(hit.metadata.get("status") or ""))
     }
     names = {
-        document: [_words_of_name(name) for name in (hit.title, source_name(hit.source))]
+        document: [name for name in (hit.title, source_name(hit.source)) if name]
         for document, hit in found.items()
     }
     for hit in hits:
         for said in _superseded_names(hit.text):
-            words = _words_of_name(said)
             others = [document for document in found if document != hit.document_id]
-            if len(words) >= _FEWEST_WORDS_OF_NAME:
-                retired.update(d for d in others if any(words <= name for name in names[d]))
+            retired.update(d for d in others if any(_is_named(name, said) for name in names[d]))
             of_day = [document for document in others if _is_of_day(found[document], said)]
             retired.update(of_day if len(of_day) == 1 else ())
     return frozenset(retired)
@@ -1236,18 +1256,39 @@ def _superseded_names(text: str) -> Iterator[str]:
         yield from _BETWEEN_DOCUMENTS.split(_TARGET_OF_LINK.sub(" ", said))
 
 
-def _words_of_name(name: str) -> frozenset[str]:
+def _is_named(name: str, said: str) -> bool:
+    """Return whether a text has no words but those of the name of a document, numbers in place."""
+    wanted = _words_of_name(said)
+    if len(set(wanted)) < _FEWEST_WORDS_OF_NAME:
+        return False
+    has_day = _without_days(said) != said
+    words = _words_of_name(name if has_day else _without_days(name))
+    pairs = set(pairwise(words))
+    return set(wanted) <= set(words) and all(
+        (left, right) in pairs or (at == 0 and left.isdecimal() and (right, left) in pairs)
+        for at, (left, right) in enumerate(pairwise(wanted))
+        if right.isdecimal() or (at == 0 and left.isdecimal())
+    )
+
+
+def _without_days(name: str) -> str:
+    """Return a name without the days in it; a mere year stays."""
+    spaced = name.replace("_", " ")
+    return _ABSOLUTE_DATE.sub(lambda day: day[0] if day[0].isdecimal() else " ", spaced)
+
+
+def _words_of_name(name: str) -> list[str]:
     """Return the words of the name of a document, and its numbers without leading zeros."""
     words = (word.lower().lstrip("0") for word in _WORD.findall(name))
-    return frozenset(word for word in words if word and word not in _BESIDE_A_NAME)
+    return [word for word in words if word and word not in _BESIDE_A_NAME]
 
 
 def _is_of_day(hit: Hit, said: str) -> bool:
-    """Return whether a text names the day of a hit, perhaps without its year."""
+    """Return whether a text names a document by the day of a hit, perhaps without its year."""
     made = hit.created_at
     return not is_dated_by_file(hit) and any(
         reading[1:] == (made.month, made.day) and reading[0] in (None, made.year)
         for value in values(said)
-        if value.kind == "date"
+        if value.kind == "date" and _BEFORE_DAY_OF_DOCUMENT.search(said[: value.start])
         for reading in value.readings
     )

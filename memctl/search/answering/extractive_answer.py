@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from datetime import date, datetime
+from itertools import pairwise
 from textwrap import dedent
 
 from msgspec import Struct
@@ -181,11 +182,18 @@ _ASKS_PRICE = lazy_regex(
     r"|(?:was|wie ?viel) kostet\b|combien coûte)",
     re.IGNORECASE,
 )
+_WORD = lazy_regex(r"[^\W_]+")
 _LINE = lazy_regex(r"\S[^\n]*")
 _AT_PRESENT = lazy_regex(
     r"\b(?:now(?:adays)?|currently|presently|today|these days|at the moment|still)\b", re.IGNORECASE
 )
 """Asks for the newest state, and is no part of what it is a state of."""
+_STATE_OF = lazy_regex(
+    r"\b(?:old|new|former|previous|current|present|original|latest|neue?[rsmn]?|alte?[rsmn]?"
+    r"|nouve(?:au|lle)|ancienne?|nuev[oa]|antigu[oa])\b",
+    re.IGNORECASE,
+)
+"""Which state of a thing it is, and not which thing."""
 CHANGE_PHRASE = "went from"
 """The words with which an insight introduces the values that changed, in their order."""
 
@@ -637,6 +645,7 @@ def _current_and_former(
         if item is not best
         and may_count(item)
         and (looks_back or not _is_of_another_thing(outcome, best, item))
+        and not _has_another_modifier(outcome, best, item)
         and (
             _has_different_value(outcome, best, item)
             or ((looks_back or not unsure) and _has_different_state(outcome, best, item))
@@ -807,6 +816,43 @@ def _is_of_another_thing(
     return False
 
 
+def _has_another_modifier(
+    outcome: SearchOutcome, one: EvidenceSentence, other: EvidenceSentence
+) -> bool:
+    """Return whether only one of two sentences has a modifier of the question, as asked there.
+
+    The other has another word in its place: "the guest alarm code", asked for that of the staff.
+    """
+    question, languages = outcome.question, outcome.languages
+    asked = frozenset(query_terms(question.text, languages))
+    known = [
+        each.terms.union(query_terms(f"{each.hit.title}\n{each.hit.heading}", languages))
+        for each in (one, other)
+    ]
+    for modifiers, heads in pairwise(question.word_slots):
+        modifier, head = ({term for slot in slots for term in slot} for slots in (modifiers, heads))
+        has_it = [not terms.isdisjoint(modifier) for terms in known]
+        if not (modifier and head) or all(has_it) or not any(has_it):
+            continue
+        having, lacking = (one, other) if has_it[0] else (other, one)
+        if modifier.isdisjoint(_terms_before(having.text, head, languages)):
+            continue
+        if _terms_before(lacking.text, head, languages) - having.terms - asked:
+            return True
+    return False
+
+
+def _terms_before(text: str, head: set[str], languages: Sequence[str]) -> frozenset[str]:
+    """Return the terms of the words just before a word, but for those that tell of a state."""
+    words = _STATE_OF.sub(" ", text).split()
+    return frozenset(
+        term
+        for left, right in pairwise(words)
+        if left[-1] not in ".,;:!?" and not head.isdisjoint(query_terms(right, languages))
+        for term in query_terms(left, languages)
+    )
+
+
 def _names_within(text: str) -> str:
     """Return the capitalised words of a text but the first of sentences, months and days."""
     words = _WORD_WITHIN.findall(text)
@@ -878,7 +924,8 @@ def _retracts(outcome: SearchOutcome, later: EvidenceSentence, earlier: Evidence
 
     It is about the same if it has all words of the question that the earlier one has, or no words
     before what it denies that the earlier one lacks: "The blue van no longer stands in lot 4" says
-    nothing of the red one.
+    nothing of the red one.  Where what it denies is what the question asks about, the earlier one
+    has to state that of the same subject: "Omar is no longer the caretaker".
     """
     is_older = later.hit.created_at < earlier.hit.created_at and _age(later) < _age(earlier)
     if is_older or later.score < MIN_CLOSE or is_table_row(later.text):
@@ -894,14 +941,35 @@ def _retracts(outcome: SearchOutcome, later: EvidenceSentence, earlier: Evidence
     is_covered = bool(shared) and all(not told.isdisjoint(slot) for slot in shared)
     for each in denied:
         value = frozenset(query_terms(each.denied, languages))
+        subject = frozenset(query_terms(each.subject, languages))
+        if value <= asked:
+            if _states_of(earlier, subject - asked, value, asked, languages):
+                return True
+            continue
         if 2 * len((value & earlier.terms) - asked) < max(1, len(value - asked)):
             continue
         if _says_no_longer(earlier, value & earlier.terms - asked, languages):
             continue
-        subject = frozenset(query_terms(each.subject, languages))
         if is_covered or (subject <= known and (subject or value <= known)):
             return True
     return False
+
+
+def _states_of(
+    item: EvidenceSentence,
+    subject: frozenset[str],
+    value: frozenset[str],
+    asked: frozenset[str],
+    languages: Sequence[str],
+) -> bool:
+    """Return whether a sentence states that a subject, and nobody else, is what is asked about."""
+    names = " ".join(word for word in _WORD.findall(item.text) if word[0].isupper())
+    return (
+        bool(subject and value)
+        and subject | value <= item.terms
+        and subject | asked >= frozenset(query_terms(names, languages))
+        and not _says_no_longer(item, value, languages)
+    )
 
 
 def _says_no_longer(
