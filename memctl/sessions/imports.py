@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, get_args
 
@@ -132,12 +133,17 @@ class Imported(Struct, frozen=True):
     def _of_transcript(
         self, transcript: Transcript, path: Path, name: str
     ) -> Iterator[SourceOrFailure]:
-        """Read what a coding agent keeps; turns have the ids that its hook gives them."""
+        """Read what a coding agent keeps; turns have the ids that its hook gives them.
+
+        Every project's history may have the same name: the whole path tells conversations apart
+        that have none.
+        """
         title = transcript.title or title_of_turns(transcript.turns)
+        session = f"{path.stem}-{sha256(name.encode()).hexdigest()[:8]}"
         for number, turn in enumerate(transcript.turns, start=1):
             yield replace(
                 self._message(
-                    name, turn.session_id or path.stem, title, turn.sender, turn.content, turn.at,
+                    name, turn.session_id or session, title, turn.sender, turn.content, turn.at,
                     number,
                 ),
                 external_id=turn.id,
