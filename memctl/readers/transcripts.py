@@ -83,11 +83,17 @@ _MARKS: tuple[tuple[str, ...], ...] = (
 )
 """What a transcript begins with whose beginning cannot be parsed; one blank after each colon."""
 _AIDER_CHAT = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*$")
-_AIDER_COMMAND = re.compile(r"/(?!(?:ask|code|architect)\b)[a-z][a-z-]*(?=\s|$)")
+_AIDER_COMMAND = re.compile(
+    r"/(?:add|drop|clear|reset|commit|diff|undo|run|test|lint|ls|git|tokens|models?|map|map-refresh|"
+    r"voice|web|paste|exit|quit|help|settings|report|chat-mode|context|copy|copy-context|editor|"
+    r"edit|load|save|multiline-mode|read-only|reasoning-effort|think-tokens|weak-model|"
+    r"editor-model|ok)(?=\s|$)"
+)
+"""What a prompt has the program do; other commands have the model say something."""
 _AIDER_OUTPUT = re.compile(
-    r"> (?:Aider v|(?:Main |Weak |Editor )?[Mm]odel\b|Git repo:|Repo-map:|Tokens:|Cost:|Added |"
-    r"Add \S+ to the chat|Applied edit to |Commit [0-9a-f]{7}|Use /help|Restored previous |"
-    r"Dropping |Removed |/\S*aider\b)"
+    r"> (?:Aider v\d|(?:Main model|Weak model|Editor model|Model|Git repo|Repo-map): |"
+    r"Tokens: [\d.]|Cost: \$|Added .+ to the chat|Add .+ to the chat\?|Removed .+ from the chat|"
+    r"Applied edit to |Commit [0-9a-f]{7}\b|Use /help|/\S*/aider\b)"
 )
 """What the program says of itself; other quoted lines may be of a reply."""
 _CURSOR_HEAD = re.compile(
@@ -217,7 +223,7 @@ def _is_gemini_list(values: Sequence[Any]) -> bool:
     log = {"sessionId", "messageId", "type", "message", "timestamp"}
     are_objects = bool(values) and all(isinstance(each, dict) for each in values)
     return are_objects and (
-        all(set(each) == {"role", "parts"} and each["role"] in _ROLES for each in values)
+        all(set(each) == {"role", "parts"} and _string(each["role"]) in _ROLES for each in values)
         or all(log == set(each) for each in values)
     )
 
@@ -383,13 +389,13 @@ def _of_markdown(text: str) -> Iterator[_Entry]:
         messages = _cursor_messages(text, head)
     else:
         messages = _aider_messages(text)
-    for line, role, content, at in messages:
+    for place, role, content, at in messages:
         fields = {"role": role, "content": content, "timestamp": at}
-        yield _Entry(f"line-{line}", fields, is_plain=True)
+        yield _Entry(f"at-{place}", fields, is_plain=True)
 
 
 _MarkdownMessage = tuple[int, str, str, str]
-"""Its first line, who says it, what it says, and when."""
+"""Where it begins, who says it, what it says, and when."""
 
 
 def _aider_messages(text: str) -> Iterator[_MarkdownMessage]:
@@ -471,7 +477,7 @@ def _turn(entry: _Entry, session_id: str) -> tuple[TranscriptTurn | None, bool]:
     """Return what a message says, if anything, and whether that is all but tool calls."""
     fields = message = entry.fields
     if isinstance(fields.get("payload"), dict):  # Codex
-        kind = fields["payload"].get("type")
+        kind = _string(fields["payload"].get("type"))
         if fields.get("type") != "response_item" or kind != "message":
             return None, fields.get("type") == "response_item" and kind in _TOOL_CALLS
         message = fields["payload"]
@@ -481,7 +487,7 @@ def _turn(entry: _Entry, session_id: str) -> tuple[TranscriptTurn | None, bool]:
         message = fields["message"]
     role = message.get("role", fields.get("role", fields.get("type")))
     if not isinstance(role, str) or role in _TOOL_ROLES:
-        return None, role in _TOOL_ROLES
+        return None, _string(role) in _TOOL_ROLES
     said = next((message[key] for key in _CONTENT_KEYS if message.get(key)), "")
     raw = content = _text(said).strip()
     sender = _ROLES.get(role)
@@ -510,8 +516,8 @@ def _is_all_text(content: object) -> bool:
     return all(
         isinstance(part, dict)
         and (
-            (part.get("type", "text") in _TEXT_KINDS and isinstance(part.get("text"), str))
-            or part.get("type") in _TOOL_KINDS
+            (_string(part.get("type", "text")) in _TEXT_KINDS and isinstance(part.get("text"), str))
+            or _string(part.get("type")) in _TOOL_KINDS
             or set(part) <= _TOOL_KINDS
         )
         for part in content
@@ -529,7 +535,7 @@ def _text(content: object) -> str:
     parts = (
         part.get("text")
         for part in content
-        if isinstance(part, dict) and part.get("type", "text") in _TEXT_KINDS
+        if isinstance(part, dict) and _string(part.get("type", "text")) in _TEXT_KINDS
     )
     return "\n".join(part for part in parts if isinstance(part, str))
 

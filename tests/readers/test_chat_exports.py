@@ -460,3 +460,23 @@ def test_a_chat_of_a_phone_has_its_speakers_and_times(
     assert all(moment and (moment.month, moment.day) == (5, 13) for moment in times)
     assert times[0]
     assert times[0].hour == 14
+
+
+def test_values_of_other_kinds_than_an_exporter_writes_stop_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "odd.jsonl"
+    odd: list[Any] = [
+        {"sessionId": "s", "type": "user", "message": {"role": {}, "content": [{"type": []}]}},
+        {"sessionId": "s", "type": "user", "message": {**ASKED}, "timestamp": 10**30},
+        {"type": "response_item", "payload": {"type": ["message"]}},
+    ]
+    path.write_text(_lines(*odd))
+    (found,) = read(path)
+    assert [text for _, text in _turns(found)] == ["user: Which pump?"]
+
+
+def test_a_heading_in_a_reply_is_no_command_that_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "history.md"
+    path.write_text(f"{AIDER.lstrip()}\n#### /users\n\nLists all.\n\n> Added in 2.0\n")
+    (found,) = read(path)
+    assert "/users" in found.text
+    assert "> Added in 2.0" in found.text
