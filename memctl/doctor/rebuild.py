@@ -19,6 +19,7 @@ from memctl.errors import DamagedError
 from memctl.formatting import format_count
 from memctl.graph.derivation import derive_all
 from memctl.ids import next_version_id, root_id
+from memctl.ingest.batches import PIPELINE_VERSION
 from memctl.knowledge_base import KnowledgeBase
 from memctl.memories.reembedding import EMBEDDED_COLUMNS, EmbedderTarget, VectorFilling, vector_keys
 from memctl.records import Document, ProgressListener
@@ -251,7 +252,7 @@ def _document(id_: str, passages: Sequence[Row], now: datetime) -> Document:
         reader=READER,
         method="",
         signals={},
-        pipeline_version=1,
+        pipeline_version=PIPELINE_VERSION,
         created_at=first["created_at"],
         ingested_at=now,
         session_id=first["session_id"],

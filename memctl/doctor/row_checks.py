@@ -16,7 +16,7 @@ from msgspec import Struct
 from memctl.doctor.findings import REPAIR, Examination, Finding, damaged, ok, warning
 from memctl.formatting import format_count
 from memctl.ids import memory_id
-from memctl.ingest.reprocessing import PASSAGE_COLUMNS, stored_part
+from memctl.ingest.reprocessing import PASSAGE_COLUMNS, older_documents, stored_part
 from memctl.language.inline_tags import is_navigation
 from memctl.literals import QUOTING_READERS
 from memctl.readers.text_files.chat_logs import is_left_out
@@ -160,6 +160,7 @@ def check_rows(examination: Examination) -> Iterator[Finding]:
     if {"documents", "memories"}.issubset(readable):
         yield from _check_documents(agreement)
         yield from _check_files(agreement, examination)
+        yield from _check_pipeline_versions(examination)
     if "memories" in readable:
         yield from _check_references(agreement)
     if len(readable) == len(examination.states):
@@ -177,6 +178,13 @@ def _check_documents(agreement: CrossReferences) -> Iterator[Finding]:
         yield damaged("rows", "documents", f"{bare_documents}: {some_of(bare)}")
     if not orphaned and not bare:
         yield ok("rows", "documents", "each live one has memories, and each memory its document")
+
+
+def _check_pipeline_versions(examination: Examination) -> Iterator[Finding]:
+    if older := older_documents(examination.snapshot):
+        amount = f"{format_count(len(older), 'document')} taken in by an earlier version of memctl"
+        hint = f"read them again: memctl document reprocess --older -k {examination.layout.name}"
+        yield warning("rows", "documents", amount, hint)
 
 
 def _check_files(agreement: CrossReferences, examination: Examination) -> Iterator[Finding]:

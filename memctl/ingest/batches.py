@@ -29,8 +29,11 @@ from memctl.records import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PIPELINE_VERSION = 1
-"""Raised when the same text would be turned into other rows; `reprocess` then redoes them."""
+PIPELINE_VERSION = 2
+"""Raised when the same text would be turned into other rows; `reprocess --older` redoes them.
+
+Nothing does so by itself.
+"""
 
 
 class IdentifiedSource(Struct, frozen=True):

@@ -33,6 +33,7 @@ from memctl.paths import display_path
 from memctl.readers import Readers, kind_of_units
 from memctl.readers.file_kinds import FILE_KINDS, FileKind
 from memctl.readers.media.images import is_summary_alone
+from memctl.readers.transcripts import LEFT_OUT
 from memctl.records import UNIT_MARK, FileOutcome, Segment, SourceText
 from memctl.rows.references import in_portions
 from memctl.rows.supersession import LIVE_STATUSES
@@ -356,13 +357,17 @@ def wholly_remembered(snapshot: Snapshot, ids: Collection[str]) -> set[str]:
     """Return those documents that have all that there is in their files, as far as is known.
 
     A picture or a silent film of which only the size is remembered is not among them, nor is a file
-    that has a unit which is not.
+    that has a unit which is not, or a transcript of which more than tool calls was left out.
     """
     columns = ["root_id", "source", "namespace", "media_type", "reader", "metadata", "missing"]
     whole: set[str] = set()
     for some in in_portions(sorted(ids)):
         rows = snapshot.scan("documents", col("root_id").is_in(some), columns).to_pylist()
-        lacking = {row["root_id"] for row in rows if row["missing"]}
+        lacking = {
+            row["root_id"]
+            for row in rows
+            if row["missing"] or LEFT_OUT in json.loads(row["metadata"] or "{}")
+        }
         lacking |= _without_words(snapshot, rows)
         lacking |= {
             row["root_id"]

@@ -204,6 +204,7 @@ class Ingestor:
         *,
         incomplete: bool = False,
         upgrade: bool = False,
+        older: bool = False,
         progress: ProgressListener | None = None,
     ) -> IngestReport:
         """Read documents again from where their files are now, and make their rows anew.
@@ -214,6 +215,7 @@ class Ingestor:
             document_ids: Which documents.
             incomplete: Whether to take all documents too of which something is missing.
             upgrade: Whether to take all documents too that were understood by another method.
+            older: Whether to take all documents too that an earlier version made the rows of.
             progress: Called after each commit with how many are done.
 
         Raises:
@@ -224,6 +226,7 @@ class Ingestor:
             self._store,
             document_ids,
             incomplete=incomplete,
+            older=older,
             method=self._method if upgrade else None,
         )
         return self._run(lambda preparer: preparer.judged(again), progress, None)

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from memctl.errors import ChangedSource, NotFoundError, UsageError
 from memctl.ids import document_id, root_id
 from memctl.ingest.batches import (
+    PIPELINE_VERSION,
     IdentifiedSource,
     ReadFailure,
     StoredPart,
@@ -42,6 +43,7 @@ def documents_to_reprocess(
     document_ids: Sequence[str],
     *,
     incomplete: bool,
+    older: bool = False,
     method: Callable[[str], str] | None = None,
     from_text: bool = False,
 ) -> Iterator[WantedSource | FileOutcome]:
@@ -52,6 +54,7 @@ def documents_to_reprocess(
         document_ids: Ids of documents or of their parts.
         incomplete: Whether to take all live documents too of which something is missing that
             another reading may find.
+        older: Whether to take all live documents too that an earlier version made the rows of.
         method: Take all live documents too that were understood by another method than this
             gives for their namespace.
         from_text: Whether the text as it is remembered will do where there is no file.
@@ -64,6 +67,8 @@ def documents_to_reprocess(
     if incomplete:
         roots |= dict.fromkeys(_incomplete(snapshot))
     upgraded = set(_understood_otherwise(snapshot, method)) if method is not None else set()
+    if older:
+        upgraded |= older_documents(snapshot)
     roots |= dict.fromkeys(sorted(upgraded))
     places = {entry.document_id: entry.path for entry in store.ledger.files.entries(["done"])}
     ids = list(roots)
@@ -83,6 +88,14 @@ def _incomplete(snapshot: Snapshot) -> Iterator[str]:
         for row in batch.to_pylist():
             if not all(what.endswith(KEPT_AS_TEXT) for what in row["missing"]):
                 yield row["root_id"]
+
+
+def older_documents(snapshot: Snapshot) -> set[str]:
+    """Return the live documents whose rows would be others if this version made them."""
+    from memctl.store.tables.filter_expressions import col
+
+    is_older = (col("status") == "indexed") & (col("pipeline_version") < PIPELINE_VERSION)
+    return set(snapshot.scan("documents", is_older, ["root_id"])["root_id"].to_pylist())
 
 
 def _understood_otherwise(snapshot: Snapshot, method: Callable[[str], str]) -> Iterator[str]:

@@ -256,6 +256,7 @@ class Documents(Part):
         *,
         incomplete: bool = False,
         upgrade: bool = False,
+        older: bool = False,
         progress: ProgressListener | None = None,
     ) -> IngestReport:
         """Read sources again from where they are.
@@ -264,6 +265,7 @@ class Documents(Part):
             ids: Ids of documents.
             incomplete: All documents that lack something that another reading may find.
             upgrade: All documents that the configured model has not understood.
+            older: All documents that an earlier version of memctl took in.
             progress: Receives how far it is.
 
         Raises:
@@ -285,7 +287,9 @@ class Documents(Part):
         kb.begin_change()
         # While the model is away the built-in understander must not replace its results.
         ingestor = kb.services.ingestor_that("wait")
-        return ingestor.reprocess(wanted, incomplete=incomplete, upgrade=upgrade, progress=progress)
+        return ingestor.reprocess(
+            wanted, incomplete=incomplete, upgrade=upgrade, older=older, progress=progress
+        )
 
     def extract_links(self, ids: Sequence[str] = (), *, dry_run: bool = False) -> LinkExtraction:
         """Find the links of documents in their texts again; of all of them where none is named.

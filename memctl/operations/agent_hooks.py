@@ -250,7 +250,7 @@ def _capture(context: OperationContext, payload: Mapping[str, Any]) -> int:
     turns: Sequence[TranscriptTurn] = ()
     with suppress(ValueError, RuntimeError):  # a NUL, or the home of an unknown user
         if path and Path(path).expanduser().is_file():
-            turns = read_transcript(Path(path).expanduser(), session_id)
+            turns = read_transcript(Path(path).expanduser(), session_id).turns
     if not turns:
         turns = _payload_turns(payload)
     return capture_turns(context, session_id, turns)
@@ -289,7 +289,7 @@ def _payload_turns(payload: Mapping[str, Any]) -> Sequence[TranscriptTurn]:
     return [
         TranscriptTurn(f"{number}-{sender}", sender, content, None)
         for sender, raw in turns
-        if (content := without_injected_text(raw))
+        if (content := without_injected_text(raw) if sender == "user" else raw.strip())
     ]
 
 

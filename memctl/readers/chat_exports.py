@@ -25,7 +25,7 @@ from memctl.readers.document_properties import parse_timestamp
 from memctl.readers.file_names import clean_title, display_name
 from memctl.readers.pieces import Piece, assemble, named_document
 from memctl.readers.text_files.decoding import read_whole
-from memctl.readers.transcripts import read_transcript, title_of_turns
+from memctl.readers.transcripts import LEFT_OUT, read_transcript, title_of_turns
 from memctl.readers.units import UnitKeys, broken
 from memctl.records import SourceText, Unit
 
@@ -100,20 +100,23 @@ def read_agent(path: Path, name: str) -> Iterator[SourceText]:
     Raises:
         UnreadableSource: Nobody says anything in it.
     """
-    turns = read_transcript(path)
-    if not turns:
+    found = read_transcript(path)
+    if not found.turns:
         raise UnreadableSource(
             f"nobody says anything in {display_name(name)}", "it has tool calls or settings alone"
         )
-    said = [_Turn(turn.sender, turn.content, turn.at) for turn in turns]
-    return _texts(_Conversation(name, title_of_turns(turns), said), name)
+    said = [_Turn(part.sender, part.content, part.at) for part in found.parts]
+    title = found.title or title_of_turns(found.turns)
+    left_out = {} if found.is_whole else {LEFT_OUT: True}
+    return _texts(_Conversation(name, title, said), name, **left_out)
 
 
-def _texts(conversation: _Conversation, name: str) -> Iterator[SourceText]:
+def _texts(conversation: _Conversation, name: str, **metadata: object) -> Iterator[SourceText]:
     head = named_document(
         name,
         title=clean_title(conversation.title),
-        authors=tuple(dict.fromkeys(turn.speaker for turn in conversation.turns)),
+        authors=tuple(dict.fromkeys(turn.speaker for turn in conversation.turns if turn.speaker)),
+        metadata=metadata,
         created_at=next((turn.said_at for turn in conversation.turns if turn.said_at), None),
     )
     return assemble(head, _pieces(conversation.turns))
@@ -121,6 +124,9 @@ def _texts(conversation: _Conversation, name: str) -> Iterator[SourceText]:
 
 def _pieces(turns: Sequence[_Turn]) -> Iterator[Piece]:
     for turn in turns:
+        if not turn.speaker:
+            yield Piece(f"{turn.text}\n\n")
+            continue
         when = f"[{turn.said_at:%Y-%m-%d %H:%M}] " if turn.said_at else ""
         text = f"{when}{turn.speaker}: {turn.text}\n\n"
         yield Piece(text, "turn", speaker=turn.speaker, said_at=turn.said_at)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memctl.errors import EmptySource, EncryptedSource, UnreadableSource
-from memctl.files import open_regular
+from memctl.files import open_regular, read_regular
 from memctl.readers.data_files.separated_values import guess_dialect
 from memctl.readers.file_kinds import (
     FILE_KINDS,
@@ -25,11 +25,13 @@ from memctl.readers.file_names import display_name
 from memctl.readers.text_files.chat_logs import chat_style
 from memctl.readers.text_files.decoding import (
     SAMPLE_BYTES,
+    decode,
     encoding_by_mark,
     encoding_of_bytes,
     has_many_foreign,
     normalise_line_ends,
 )
+from memctl.readers.transcripts import LARGEST as LARGEST_TRANSCRIPT
 from memctl.readers.transcripts import is_transcript
 
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\b\x1b")) + b"\x7f"
@@ -56,7 +58,21 @@ def detect_media_type(path: Path, name: str | None = None) -> MediaType:
         raise _nothing_in(shown, head)
     if media_type := _binary_type(path, name or path.name, head):
         return media_type
-    return detect_text_type(_text_of(head, complete), name or path.name, complete)
+    sample = _text_of(head, complete)
+    found = detect_text_type(sample, name or path.name, complete)
+    if found == TRANSCRIPT and not complete and not _is_transcript_to_its_end(path):
+        return detect_text_type(sample, name or path.name, complete, may_be_transcript=False)
+    return found
+
+
+def _is_transcript_to_its_end(path: Path) -> bool:
+    """Return whether a file that begins as a transcript has nothing that would be lost as one."""
+    try:
+        if path.stat().st_size > LARGEST_TRANSCRIPT:
+            return False
+        return is_transcript(decode(read_regular(path)))
+    except OSError:
+        return False
 
 
 def _nothing_in(shown: str, head: bytes) -> UnreadableSource:
@@ -231,7 +247,9 @@ _MAY_BE_TRANSCRIPTS = frozenset(
 )
 
 
-def detect_text_type(sample: str, name: str, complete: bool) -> MediaType:
+def detect_text_type(
+    sample: str, name: str, complete: bool, *, may_be_transcript: bool = True
+) -> MediaType:
     """The media type of text that begins with ``sample`` (all of it if ``complete``)."""
     extension = kind_by_extension(name)
     claimed = extension.media_type if extension else ""
@@ -248,7 +266,7 @@ def detect_text_type(sample: str, name: str, complete: bool) -> MediaType:
     found = next((media_type for check in checks if (media_type := check())), claimed)
     if found == "application/json":
         found = _chat_export(text) or found
-    if found in _MAY_BE_TRANSCRIPTS and is_transcript(sample):
+    if may_be_transcript and found in _MAY_BE_TRANSCRIPTS and is_transcript(sample, complete):
         found = TRANSCRIPT
     return found if found in FILE_KINDS and FILE_KINDS[found].family == "text" else "text/plain"
 

@@ -147,7 +147,7 @@ _TABLE: tuple[FileKind, ...] = (
              "", "exports of ChatGPT, Claude and Telegram", units="conversations"),
     _text("application/x-slack-export", "chat_exports:read_slack", "slack/1",
              "", "days of Slack channels"),
-    _text(TRANSCRIPT, "chat_exports:read_agent", "transcript/1",
+    _text(TRANSCRIPT, "chat_exports:read_agent", "transcript/2",
              "", "transcripts of agents"),
     _text("text/calendar", "calendars:read", "calendar/3",
              ".ics .ical .ifb .icalendar", "calendars", units="events"),

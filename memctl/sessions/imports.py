@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, get_args
 
@@ -26,7 +27,7 @@ from memctl.literals import MessageType
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.readers import Readers, detect_media_type
 from memctl.readers.file_kinds import TRANSCRIPT
-from memctl.readers.transcripts import read_transcript, title_of_turns
+from memctl.readers.transcripts import Transcript, read_transcript, title_of_turns
 from memctl.records import FileOutcome, SourceText
 from memctl.sessions.conversations import SENDERS, Message
 
@@ -78,8 +79,8 @@ class Imported(Struct, frozen=True):
     # --- inside ---
 
     def _of_file(self, path: Path, name: str) -> Iterator[SourceOrFailure]:
-        if _is_transcript(path):
-            yield from self._of_transcript(path, name)
+        if _is_transcript(path) and (found := read_transcript(path)).turns:
+            yield from self._of_transcript(found, path, name)
             return
         if path.suffix.lower() in _LINES:
             yield from self._of_lines(path, name)
@@ -129,16 +130,20 @@ class Imported(Struct, frozen=True):
             if content.strip() and is_said:
                 yield self._message(name, session, title, sender, content, at, number, turn)
 
-    def _of_transcript(self, path: Path, name: str) -> Iterator[SourceOrFailure]:
-        """Read what a coding agent keeps; turns have the ids that its hook gives them."""
-        turns = read_transcript(path)
-        if not turns:
-            raise UnreadableSource(f"nobody says anything in {display_path(name)}")
-        title = title_of_turns(turns)
-        for number, turn in enumerate(turns, start=1):
+    def _of_transcript(
+        self, transcript: Transcript, path: Path, name: str
+    ) -> Iterator[SourceOrFailure]:
+        """Read what a coding agent keeps; turns have the ids that its hook gives them.
+
+        Every project's history may have the same name: the whole path tells conversations apart
+        that have none.
+        """
+        title = transcript.title or title_of_turns(transcript.turns)
+        session = f"{path.stem}-{sha256(name.encode()).hexdigest()[:8]}"
+        for number, turn in enumerate(transcript.turns, start=1):
             yield replace(
                 self._message(
-                    name, turn.session_id or path.stem, title, turn.sender, turn.content, turn.at,
+                    name, turn.session_id or session, title, turn.sender, turn.content, turn.at,
                     number,
                 ),
                 external_id=turn.id,

@@ -28,6 +28,21 @@ def test_a_whole_knowledge_base_passes(memctl: Run) -> None:
     assert "1 knowledge base whole" in memctl("doctor", "-k", "default", "-k", "default").err
 
 
+def test_documents_of_an_earlier_version_are_reported_with_how_to_read_them_again(
+    memctl: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr("memctl.ingest.document_records.PIPELINE_VERSION", 1)
+        memctl("ingest", "--text", "The lease starts on 1 June 2026.")
+    done = memctl("doctor", "-o", "json")
+    assert done.code == 0
+    (finding,) = (row for row in done.json if row["verdict"] != "ok")
+    assert finding["message"] == "1 document taken in by an earlier version of memctl"
+    command = finding["hint"].partition(": memctl ")[2].split()
+    assert memctl(*command).code == 0
+    assert {row["verdict"] for row in memctl("doctor", "-o", "json").json} == {"ok"}
+
+
 def test_a_misspelt_prompt_is_reported_with_the_name_that_was_meant(
     memctl: Run, tmp_path: Path
 ) -> None:

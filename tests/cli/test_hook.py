@@ -143,6 +143,19 @@ def test_a_transcript_is_imported_as_the_hook_takes_it_in(memctl: Run, tmp_path:
     assert turns(memctl, "other") == [("user", "said in another conversation")]
 
 
+def test_histories_of_two_projects_are_two_conversations(memctl: Run, tmp_path: Path) -> None:
+    for project, asked in (("boat", "Which mast?"), ("house", "Which roof?")):
+        path = tmp_path / project / ".aider.chat.history.md"
+        path.parent.mkdir()
+        path.write_text(f"# aider chat started at 2026-05-20 10:00:00\n\n#### {asked}\n\nAsh.\n")
+        for new in (2, 0):
+            (done,) = memctl("session", "import", str(path)).rows
+            assert done["ingested"] == new
+    sessions = memctl("session", "list").rows
+    said = [turns(memctl, each["session_id"])[0][1] for each in sessions]
+    assert sorted(said) == ["Which mast?", "Which roof?"]
+
+
 @pytest.mark.parametrize(
     ("name", "lines"), [("claude", CLAUDE[1:4]), ("codex", CODEX), ("cursor", CURSOR)]
 )

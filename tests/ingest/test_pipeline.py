@@ -18,9 +18,10 @@ from memctl.errors import LockedError
 from memctl.ids import document_id
 from memctl.ingest import batch_preparation, deduplication, source_reading
 from memctl.ingest.batch_preparation import IngestLimits
-from memctl.ingest.batches import Batch, ReadFailure
+from memctl.ingest.batches import PIPELINE_VERSION, Batch, ReadFailure
 from memctl.ingest.discovery.sources import Labels, Source, from_paths
 from memctl.ingest.ingest_pipeline import IngestStopped
+from memctl.ingest.reprocessing import older_documents
 from memctl.readers import Readers
 from memctl.records import FileOutcome, Progress
 from memctl.store.tables.filter_expressions import col
@@ -591,6 +592,23 @@ def test_reprocessing_incomplete_documents_takes_those_and_no_others(bench: Benc
     (again,) = [row for row in bench.rows("documents") if row["id"] == incomplete["id"]]
     assert again["missing"] == []
     assert "The harbour is closed." in again["text"]
+
+
+def test_reprocessing_older_documents_takes_those_and_no_others(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = bench.file("a.txt", "The harbour is closed.")
+    with monkeypatch.context() as earlier:
+        earlier.setattr("memctl.ingest.document_records.PIPELINE_VERSION", PIPELINE_VERSION - 1)
+        bench.paths(gone)
+    bench.paths(bench.file("b.txt", "The bridge is open."))
+    gone.unlink()
+    (older,) = older_documents(bench.store.snapshot())
+    report = bench.ingestor.reprocess(older=True)
+    assert [outcome.document_id for outcome in report.outcomes] == [older]
+    assert report.ingested == 1
+    assert {row["pipeline_version"] for row in bench.rows("documents")} == {PIPELINE_VERSION}
+    assert bench.ingestor.reprocess(older=True).outcomes == ()
 
 
 def test_renaming_changes_the_source_of_a_document_and_its_memories(bench: Bench) -> None:

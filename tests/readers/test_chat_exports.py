@@ -11,6 +11,7 @@ import pytest
 
 from memctl.readers import detect_media_type, kind_of_units, read
 from memctl.readers.chat_exports import read_slack
+from memctl.readers.transcripts import LEFT_OUT, _parse, without_injected_text
 from memctl.records import SourceText
 
 WHEN = 1_777_630_000.5
@@ -259,10 +260,12 @@ def test_transcripts_of_agents_are_turns_without_tools(
     path = tmp_path / name
     path.write_text(content)
     (found,) = read(path)
-    assert [segment.speaker for segment in found.segments] == ["user", "assistant"]
-    first, second = (text.partition(": ")[2] for _, text in _turns(found))
+    speakers = [segment.speaker for segment in found.segments if segment.kind == "turn"]
+    assert speakers == ["user", "assistant"]
+    first, second = (text.partition(": ")[2] for _, text in _turns(found)[-2:])
     assert (" ".join(first.split()), second) == ("Which pump?", "The red one.")
-    assert " ".join(found.title.split()).removesuffix("?") == "Which pump"
+    assert " ".join(found.title.split()).removesuffix("?") in ("Which pump", "Pumps")
+    assert found.metadata == {}, "nothing was left out but tool calls"
 
 
 def test_transcripts_in_markdown_have_the_days_that_they_name(tmp_path: Path) -> None:
@@ -278,10 +281,110 @@ def test_transcripts_in_markdown_have_the_days_that_they_name(tmp_path: Path) ->
         assert name != "history.md" or "```\n#### no turn\n```" in found.text
 
 
-def test_headings_of_a_manual_are_no_transcript(tmp_path: Path) -> None:
-    path = tmp_path / "roles.md"
-    path.write_text("# Roles\n\n## Admin\n\nMay do all.\n\n## User\n\nMay read.\n")
-    assert detect_media_type(path) == "text/markdown"
+def _lines(*values: object) -> str:
+    return "".join(f"{json.dumps(value)}\n" for value in values)
+
+
+CONVERSATION = {"messages": [ASKED, {"role": "assistant", "content": "The red one."}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("roles.md", "# Roles\n\nKey 7.\n\n## User\n\nA.\n\n## Agent\n\nB.\n", "text/markdown"),
+        ("how.md", f"How aider writes:\n\n{AIDER}", "text/markdown"),
+        ("pages.md", CURSOR.replace("_Exported on", "_Printed on"), "text/markdown"),
+        ("conf.json", json.dumps({**CONVERSATION, "owner": "Tessa"}), "application/json"),
+        ("note.json", json.dumps({"messages": [{**ASKED, "note": "x"}]}), "application/json"),
+        ("tune.jsonl", _lines(*2 * [{**CONVERSATION, "rating": 5}]), "application/x-ndjson"),
+        (
+            "end.jsonl",
+            _lines(*1000 * [CONVERSATION], {**CONVERSATION, "note": "of Zelda"}),
+            "application/x-ndjson",
+        ),
+        (
+            "api.jsonl",
+            _lines(*2 * [{"id": "r", "request": CONVERSATION, "answer": "Red"}]),
+            "application/x-ndjson",
+        ),
+    ],
+)  # fmt: skip
+def test_what_has_more_than_an_exporter_writes_is_no_transcript(
+    tmp_path: Path, name: str, content: str, kind: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    assert detect_media_type(path) == kind
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "cp1252"])
+def test_transcripts_are_decoded_as_other_text_is(tmp_path: Path, encoding: str) -> None:
+    asked = {"role": "user", "content": "Où est le café?"}
+    for name, content in (
+        ("a.md", AIDER.lstrip().replace("pump?", "café?")),
+        ("a.json", json.dumps({"messages": [asked, TOLD]}, ensure_ascii=False)),
+        ("a.jsonl", json.dumps({"messages": [asked]}, ensure_ascii=False) + "\n"),
+    ):
+        path = tmp_path / name
+        path.write_bytes(content.encode(encoding))
+        (found,) = read(path)
+        assert found.segments[0].speaker == "user"
+        assert "café?" in found.text
+
+
+def test_a_fence_that_nothing_closes_ends_with_the_next_prompt(tmp_path: Path) -> None:
+    path = tmp_path / "history.md"
+    chat = "# aider chat started at 2026-05-2{} 10:00:00\n\n#### {}?\n\n"
+    path.write_text(
+        f"{chat.format(1, 'One')}Port 8123.\n\n> As the manual says.\n\n```\nport = 1\n\n"
+        f"#### Two?\n\nDelta.\n\n```\nrest\n{chat.format(2, '/etc/hosts')}Room twelve."
+    )
+    (found,) = read(path)
+    assert [(speaker, text.partition(": ")[2]) for speaker, text in _turns(found)] == [
+        ("user", "One?"),
+        ("assistant", "Port 8123.\n\n> As the manual says.\n\n```\nport = 1"),
+        ("user", "Two?"),
+        ("assistant", "Delta.\n\n```\nrest"),
+        ("user", "/etc/hosts?"),
+        ("assistant", "Room twelve."),
+    ]
+
+
+def test_what_stands_beside_the_turns_is_kept_or_said_to_be_left_out(tmp_path: Path) -> None:
+    head, rule, turns = CURSOR.partition("---")
+    path = tmp_path / "cursor.md"
+    path.write_text(f"{head}Key 7719.\n\n{rule}{turns}")
+    (found,) = read(path)
+    assert found.segments[0].speaker is None
+    assert "Key 7719." in found.text
+    assert found.metadata == {}
+    path = tmp_path / "claude.jsonl"
+    said = {"sessionId": "s", "type": "user", "message": ASKED}
+    path.write_text(_lines(said, {"type": "summary", "summary": "Pumps"}))
+    (found,) = read(path)
+    assert found.metadata == {LEFT_OUT: True}
+
+
+def test_turns_with_the_same_id_in_two_conversations_of_a_file_are_all_there(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "two.jsonl"
+    asked = ("Where is the ladder?", "Who rents the mill?")
+    path.write_text(_lines(*({"messages": [{**ASKED, "id": "1", "content": q}]} for q in asked)))
+    (found,) = read(path)
+    assert [text.partition(": ")[2] for _, text in _turns(found)] == list(asked)
+
+
+def test_tags_are_text_unless_an_agent_put_them_in() -> None:
+    item = "<item><timestamp>2026-03-01 boiler inspected</timestamp></item>"
+    assert without_injected_text(item) == item
+    opened = "<system-reminder>12:00\n<user_query>" * 100_000
+    assert without_injected_text(opened) == opened
+    assert (
+        without_injected_text("a <command-name>x</command-name><bash-input>b") == "a <bash-input>b"
+    )
+    turns = {"messages": [{**ASKED, "content": "what is <command-name>x</command-name>?"}]}
+    assert "command-name" in str(_parse(json.dumps(turns)).turns)
 
 
 def test_a_broken_conversation_says_why_and_the_others_are_read(tmp_path: Path) -> None:
@@ -357,3 +460,23 @@ def test_a_chat_of_a_phone_has_its_speakers_and_times(
     assert all(moment and (moment.month, moment.day) == (5, 13) for moment in times)
     assert times[0]
     assert times[0].hour == 14
+
+
+def test_values_of_other_kinds_than_an_exporter_writes_stop_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "odd.jsonl"
+    odd: list[Any] = [
+        {"sessionId": "s", "type": "user", "message": {"role": {}, "content": [{"type": []}]}},
+        {"sessionId": "s", "type": "user", "message": {**ASKED}, "timestamp": 10**30},
+        {"type": "response_item", "payload": {"type": ["message"]}},
+    ]
+    path.write_text(_lines(*odd))
+    (found,) = read(path)
+    assert [text for _, text in _turns(found)] == ["user: Which pump?"]
+
+
+def test_a_heading_in_a_reply_is_no_command_that_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "history.md"
+    path.write_text(f"{AIDER.lstrip()}\n#### /users\n\nLists all.\n\n> Added in 2.0\n")
+    (found,) = read(path)
+    assert "/users" in found.text
+    assert "> Added in 2.0" in found.text

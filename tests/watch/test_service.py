@@ -218,8 +218,12 @@ def test_a_file_of_which_something_is_not_remembered_is_moved_where_others_are_d
     place.drop("chat.jsonl", '{"role": "user", "content": "Hi."}\nThe code is 7.\n')
     place.drop("offer.eml", mail("application/pdf", "%PDF-1.7 and so on"))
     place.drop("notes.eml", mail("text/plain", "The offer holds until June."))
-    assert sorted(said(place.drain())) == ["empty", "failed", *["ingested"] * 5]
-    assert place.tree(place.layout.processed) == ["chat.jsonl", "offer.eml", "one.csv", "part.ics"]
+    turn = '{"sessionId": "s", "type": "user", "message": {"role": "user", "content": "Whose?"}}\n'
+    place.drop("agent.jsonl", turn)
+    place.drop("more.jsonl", turn.replace("Whose", "Which") + '{"type": "summary", "text": "x"}\n')
+    assert sorted(said(place.drain())) == ["empty", "failed", *["ingested"] * 7]
+    kept = ["chat.jsonl", "more.jsonl", "offer.eml", "one.csv", "part.ics"]
+    assert place.tree(place.layout.processed) == kept
     assert place.tree(place.layout.inbox) == place.tree(place.layout.processing) == []
 
 

@@ -246,6 +246,7 @@ def delete(
     """
     memctl document reprocess --incomplete
     memctl document reprocess --upgrade
+    memctl document reprocess --older
     memctl document reprocess d_3fa2b1 d_77c0de
     memctl document reprocess "Release Plan" --links
     """,
@@ -262,6 +263,7 @@ def reprocess(
     upgrade: bool = flag(
         "--upgrade", "All documents that the configured model has not understood."
     ),
+    older: bool = flag("--older", "All that an earlier version of memctl took in."),
     links: bool = flag("--links", "Only find links in the stored texts; without ID in all."),
     vectors: bool = flag("--vectors", "Only make vectors of the stored texts; without ID of all."),
     kb: KnowledgeBaseOption = None,
@@ -274,19 +276,20 @@ def reprocess(
     model has already given cost nothing.
     """
     if links or vectors:
-        if incomplete or upgrade or (links and vectors):
+        if incomplete or upgrade or older or (links and vectors):
             raise UsageError("these do not go together", "give --links or --vectors alone")
         _derive_again(context, ids or (), kb, output, links=links)
         return
-    if bool(ids) == (incomplete or upgrade):
-        raise UsageError("which documents?", "give their ids, or --incomplete, or --upgrade")
+    if bool(ids) == (incomplete or upgrade or older):
+        hint = "give their ids, or --incomplete, --upgrade or --older"
+        raise UsageError("which documents?", hint)
     with (
         context.writing_existing(kb) as base,
         context.progress("reading again") as listener,
         reporting_a_stop(context, base.name, output),
     ):
         report = base.documents.reprocess(
-            ids or (), incomplete=incomplete, upgrade=upgrade, progress=listener
+            ids or (), incomplete=incomplete, upgrade=upgrade, older=older, progress=listener
         )
     show_report(context, base.name, report, output)
     raise_failures(report, one_input=len(report.outcomes) == 1)
