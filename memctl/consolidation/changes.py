@@ -49,7 +49,7 @@ from memctl.language.word_lists import (
     stop_words,
     words_of_all,
 )
-from memctl.search.answering.extractive_answer import CHANGE_PHRASE
+from memctl.search.answering.states_over_time import CHANGE_PHRASE
 from memctl.understanding.relation_extraction import PostHolder, post_holders
 
 # --- series --------------------------------------------------------------------------------------

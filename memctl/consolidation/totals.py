@@ -28,7 +28,7 @@ from memctl.language.table_amounts import (
     written,
 )
 from memctl.language.term_analysis import terms
-from memctl.search.answering.extractive_answer import CHANGE_PHRASE
+from memctl.search.answering.states_over_time import CHANGE_PHRASE
 
 _LIMIT_WORDS = (
     r"budget|cap(?:ped)?|limit|maximum|max|at most|under|more than|not a cent|"

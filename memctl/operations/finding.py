@@ -435,7 +435,7 @@ def recall(context: OperationContext, parameters: RecallParameters) -> RecallRep
 
     Who asks is a model that reads better than the built-in one; ``answer`` has that one's answer.
     """
-    from memctl.search.answering.extractive_answer import newest_first
+    from memctl.search.answering.states_over_time import newest_first
 
     filters = context.filters(
         namespace=parameters.namespace,

@@ -24,8 +24,8 @@ from memctl.search.answering import evidence_sentences as product
 from memctl.search.answering.extractive_answer import (
     MAX_MARGIN,
     MAX_SENTENCES,
-    MIN_SCORE_SHARE,
 )
+from memctl.search.answering.states_over_time import MIN_SCORE_SHARE
 
 JUDGED = 30
 """Sentences of a question that are judged."""
