@@ -9,7 +9,7 @@ from fnmatch import fnmatch
 import pytest
 from msgspec.structs import replace
 
-from memctl.records import Answer
+from memctl.records import Answer, Memory
 from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite
 from memctl.search.answering.extractive_answer import extract_answer
 from memctl.search.answering.search_outcome import MAX_HITS_READ, SearchOutcome
@@ -1020,3 +1020,32 @@ def test_the_row_of_a_day_is_no_count_of_a_longer_time(workshop: Shelf) -> None:
 def test_rows_are_no_sure_answer_where_only_their_mean_would_be(workshop: Shelf) -> None:
     question = "what was the average of a job at Starlite Lanes"
     assert not answer_of_rows(workshop, question, "\n".join(JOBS[:2])).found
+
+
+def sales_in_two_parts(memory_of: MemoryOf, passages: int) -> list[Memory]:
+    """A long table, of which the end is stored as a document of its own."""
+    line = "date: 2026-0{}-01; customer: Brill; amount: {}"
+    first = [(f"a{at}", "d_sales", line.format(1, 10), at * 100) for at in range(passages)]
+    last = [("b", "d_sales.1", line.format(2, 7), 0)]
+    return [
+        memory_of(id_, text, document_id=document, title="sales", source="sales.csv", row=1,
+                  start=start, end=start + len(text))
+        for id_, document, text, start in first + last
+    ]  # fmt: skip
+
+
+def test_the_parts_of_a_long_table_are_added_up_together(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put(sales_in_two_parts(memory_of, 3), language="en")
+    given = ask(shelf, "total amount of sales")
+    assert given.found
+    assert given.text.startswith("37 in total: the sum of amount over 4 rows of sales.")
+
+
+def test_a_part_of_a_table_that_is_too_long_is_no_total(
+    shelf: Shelf, memory_of: MemoryOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memctl.search.ranking.scored_candidates._MOST_PASSAGES", 2)
+    shelf.put(sales_in_two_parts(memory_of, 3), language="en")
+    given = ask(shelf, "total amount of sales")
+    assert not given.found
+    assert "in total" not in given.text

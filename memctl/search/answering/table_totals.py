@@ -483,7 +483,7 @@ def _totals(outcome: SearchOutcome) -> Iterator[_Total]:
 def _sheet(outcome: SearchOutcome, own: Sequence[TableRow]) -> str:
     """Return the heading of a table's rows in brackets if its document has others, else ""."""
     hit = own[0].hit
-    is_one_of_several = hit.heading and len(own) < len(table_rows(outcome.load_document(hit)))
+    is_one_of_several = hit.heading and len(own) < len(table_rows(outcome.load_source(hit)))
     return f" ({hit.heading})" if is_one_of_several else ""
 
 
