@@ -198,7 +198,8 @@ def is_identifier(rows: Sequence[Cells], name: str) -> bool:
 
 def currencies(rows: Sequence[Cells], column: str) -> set[str]:
     """Return the currencies that rows name, beside their amounts or in a column of their own."""
-    beside = {_NO_MARK.sub("", row.get(column, "")) for row in rows}
+    amounts = [row[column] for row in rows if is_number(row.get(column, ""))]
+    beside = {_NO_MARK.sub("", amount) for amount in amounts}
     return {
         mark.upper()
         for mark in beside.union(
@@ -405,6 +406,11 @@ def is_same_number(cell: str, value: str) -> bool:
 def is_number(value: str) -> bool:
     """Return whether a value is a number or an amount of money."""
     return _NUMBER.fullmatch(value) is not None
+
+
+def has_unread_number(value: str) -> bool:
+    """Return whether a value is no number but has one: "(4.00)", "about 30"."""
+    return not is_number(value) and any(map(str.isdigit, value))
 
 
 def number(value: str) -> float:

@@ -1049,3 +1049,39 @@ def test_a_part_of_a_table_that_is_too_long_is_no_total(
     given = ask(shelf, "total amount of sales")
     assert not given.found
     assert "in total" not in given.text
+
+
+FOOD = (
+    "date: 2026-01-02; category: food; amount: 10",
+    "date: 2026-01-03; category: food; amount: 20",
+    "date: 2026-01-04; category: food; amount: tba",
+    "date: 2026-01-05; category: food; amount: 30",
+    "date: 2026-01-06; category: food; amount: 40",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("average amount of food expenses",
+         "25 on average: the mean of amount over 4 rows of expenses*; 1 without one."),
+        ("total amount of food expenses",
+         "100 in total: the sum of amount over 4 rows of expenses*; 1 without one."),
+        ("smallest expense", "*amount: 10: the smallest amount of 4 rows of expenses."),
+    ],
+)  # fmt: skip
+def test_a_cell_that_is_no_number_counts_as_missing(
+    shelf: Shelf, memory_of: MemoryOf, question: str, answer: str
+) -> None:
+    shelf.put([memory_of("x", "\n".join(FOOD), title="expenses", row=1)])
+    given = ask(shelf, question)
+    assert given.found
+    assert fnmatch(given.text.partition(" [")[0], answer)
+
+
+def test_a_number_that_is_not_understood_leaves_a_total_unsure(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    rows = "\n".join(FOOD).replace("tba", "(4.00)")
+    shelf.put([memory_of("x", rows, title="expenses", row=1)])
+    assert not ask(shelf, "total amount of food expenses").found

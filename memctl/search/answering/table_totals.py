@@ -38,6 +38,7 @@ from memctl.language.table_amounts import (
     has_longer_names,
     has_more,
     has_price_of_many,
+    has_unread_number,
     is_date,
     is_identifier,
     is_missing,
@@ -280,18 +281,25 @@ class _Total(Struct, frozen=True):
     def _amount_of(self, rows: Sequence[TableRow]) -> float:
         if not self.column:
             return len(rows)
-        values = [number(row.cells[self.column]) for row in rows if self.column in row.cells]
+        values = [number(cells[self.column]) for cells in _cells(rows) if self._has_value(cells)]
         return round(sum(values) / (len(values) or 1 if self.is_mean else 1), 2)
+
+    def _has_value(self, cells: Cells) -> bool:
+        return not self.column or is_number(cells.get(self.column, ""))
 
     @property
     def text(self) -> str:
         """The amount, with what was added up."""
         title = f"{self.rows[0].hit.title}{self.sheet}{self.chosen_by}"
-        valued = [row.cells for row in self.rows if not self.column or self.column in row.cells]
+        valued = [cells for cells in _cells(self.rows) if self._has_value(cells)]
         missing = len(self.rows) - len(valued)
         said, plural = written(self.amount), ""
         if self.parts:
-            each = [f"{written(self._amount_of(part))} for {of}" for of, part in self.parts.items()]
+            each = [
+                f"{written(self._amount_of(part))} for {of}"
+                for of, part in self.parts.items()
+                if any(map(self._has_value, _cells(part)))
+            ]
             said, plural = ", ".join(each), "s"
         if not self.column:
             return f"{said}: the number{plural} of rows of {title}."
@@ -596,7 +604,8 @@ def _total_of(
         for row, is_in_time in zip(rows, in_time or [True] * len(rows), strict=True)
         if is_in_time and choice.takes(outcome, row.cells, choosing)
     ]
-    if not fitting or (column and not any(column in row.cells for row in fitting)):
+    amounts = [row.cells.get(column, "") for row in fitting]
+    if not fitting or (column and not any(map(is_number, amounts))):
         return None
     if column and len(currencies(_cells(fitting), column)) > 1:
         return None
@@ -617,6 +626,7 @@ def _total_of(
         is_named=is_named,
         is_ambiguous=len(years) > 1
         or choice.is_ambiguous
+        or any(map(has_unread_number, amounts))
         or any(has_longer_names(said[name], choice.asked, languages) for name in choosing),
         parts=_by_part(fitting, said[names[0]]) if names else {},
     )
@@ -680,7 +690,11 @@ def _amounts(outcome: SearchOutcome, chosen: _Total, asked: str) -> _Values:
     is_named = _terms_of(outcome, chosen.column) <= _terms(outcome, asked)
     columns = dict.fromkeys([chosen.column, *(() if is_named else amount_columns(cells))])
     return {
-        name: [(number(row.cells[name]), row) for row in chosen.rows if name in row.cells]
+        name: [
+            (number(row.cells[name]), row)
+            for row in chosen.rows
+            if is_number(row.cells.get(name, ""))
+        ]
         for name in columns
     }
 
