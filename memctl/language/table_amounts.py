@@ -45,6 +45,12 @@ _SUMS = r"(?:sub|grand )?(?:total|sum|summe|gesamt)"
 _IS_SUM = lazy_regex(rf"{_SUMS}[\W\d]*|budget", re.IGNORECASE)
 _MAY_BE_SUM = lazy_regex(rf"{_SUMS}\b.*", re.IGNORECASE)
 """Of a row with a date it is a name ("Total Energies")."""
+_OF_AMOUNT = lazy_regex(
+    r"(?:.*[\W_])?(?:amount|total|paid|cost|costs|gross|net|spent|betrag|summe|kosten|montant"
+    r"|importe|importo|hours|minutes|stunden|minuten|heures|horas|ore|miles|km|kwh)(?:[\W_].*)?",
+    re.IGNORECASE,
+)
+"""The name of a column of which several numbers of a day add up to that of the day."""
 _BALANCE = lazy_regex(r"balance|saldo", re.IGNORECASE)
 """What is the rest of a price where the row also says whose ("Lowther; balance; 300")."""
 _CURRENCY = lazy_regex(r"currency|cur|währung|devise|moneda|valuta", re.IGNORECASE)
@@ -178,6 +184,11 @@ def amount_columns(rows: Sequence[Cells]) -> list[str]:
 def is_summable(name: str) -> bool:
     """Return whether the numbers of a column may be added up: no rates, prices of one or ids."""
     return not _NO_SUM.search(name)
+
+
+def is_per_time(name: str) -> bool:
+    """Return whether the numbers of a column make a sum of each day: hours, but no temperatures."""
+    return bool(_OF_AMOUNT.fullmatch(name) or OF_QUANTITY.fullmatch(name))
 
 
 def is_identifier(rows: Sequence[Cells], name: str) -> bool:

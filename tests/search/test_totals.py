@@ -1085,3 +1085,32 @@ def test_a_number_that_is_not_understood_leaves_a_total_unsure(
     rows = "\n".join(FOOD).replace("tba", "(4.00)")
     shelf.put([memory_of("x", rows, title="expenses", row=1)])
     assert not ask(shelf, "total amount of food expenses").found
+
+
+HOURS = (
+    "date: 2026-03-02; week: 10; person: Ida; hours: 4; celsius: 3",
+    "date: 2026-03-02; week: 10; person: Ida; hours: 4; celsius: 9",
+    "date: 2026-03-03; week: 10; person: Ida; hours: 5; celsius: 8",
+    "date: 2026-03-03; week: 10; person: Jon; hours: 3; celsius: 9",
+    "date: 2026-04-03; week: 14; person: Jon; hours: 2; celsius: 15",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("average hours per day",
+         "6 on average: the mean of the sums of hours of 3 days over 5 rows of hours."),
+        ("average hours per month", "9 on average: the mean of the sums of hours of 2 months *"),
+        ("average hours per week", "9 on average: the mean of the sums of hours of 2 weeks *"),
+        ("average hours of Ida per day", "6.50 on average: * of 2 days over 3 rows *"),
+        ("average hours by month", "4 for 2026-03, 2 for 2026-04: the means of hours *"),
+        ("average celsius of hours per day", f"{UNSURE} *"),
+        ("average hours per person", "4.33 for Ida, 2.50 for Jon: the means of hours *"),
+    ],
+)  # fmt: skip
+def test_a_mean_per_time_is_that_of_the_sums_of_each(
+    shelf: Shelf, memory_of: MemoryOf, question: str, answer: str
+) -> None:
+    shelf.put([memory_of("x", "\n".join(HOURS), title="hours", row=1)])
+    assert fnmatch(ask(shelf, question).text.partition(" [")[0], answer)

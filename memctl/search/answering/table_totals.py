@@ -45,6 +45,7 @@ from memctl.language.table_amounts import (
     is_number,
     is_of_name,
     is_of_payments,
+    is_per_time,
     is_quantity,
     is_same_number,
     is_sum,
@@ -99,12 +100,17 @@ _ASKS_MEAN = lazy_regex(
     re.IGNORECASE,
 )
 _ASKS_PARTS = lazy_regex(
-    r"\s(?:by|per|(?:for|in|of) (?:each|every)|je|pro|nach|par|por)\s(?P<by>\w+)"
+    r"\s(?:(?P<per>per|je|pro|par|por)|by|(?:for|in|of) (?:each|every)|nach)\s(?P<by>\w+)"
     r"(?P<more>,|\s(?:and|und|et|y)\b)?",
     re.IGNORECASE,
 )
 _LENGTHS = {"year": 4, "jahr": 4, "month": 7, "monat": 7, "mois": 7, "day": 10, "tag": 10}
 """Of a time in ISO 8601."""
+_TIMES = {
+    "jahr": "year", "monat": "month", "mois": "month", "tag": "day", "woche": "week",
+    **{word: word for word in ("year", "quarter", "month", "week", "day")},
+}  # fmt: skip
+"""Words for a time, with what it is called."""
 _ASKS_SPENT = lazy_regex(
     r"\b(?:spen[dt]|spending|costs?|(?:we|i) (?:have |had )?(?:pay|paid)|ausgegeben|gekostet"
     r"|dépensé|coûté|speso|gastado)\b(?! (?:us|me) (?:by|from))",
@@ -272,16 +278,30 @@ class _Total(Struct, frozen=True):
     parts: Mapping[str, Sequence[TableRow]] = {}
     """The rows apart, by what they are of: by month, or by people who share a name."""
     is_mean: bool = False
+    per: str = ""
+    """The time that each part is of if the mean of their sums is asked for: "day"."""
 
     @property
     def amount(self) -> float:
         """What they come to."""
+        if self.per:
+            sums = [sum(self._values(part)) for part in self._valued_parts.values()]
+            return round(sum(sums) / len(sums), 2)
         return self._amount_of(self.rows)
+
+    @property
+    def _valued_parts(self) -> Mapping[str, Sequence[TableRow]]:
+        return {
+            of: part for of, part in self.parts.items() if not self.column or self._values(part)
+        }
+
+    def _values(self, rows: Sequence[TableRow]) -> list[float]:
+        return [number(cells[self.column]) for cells in _cells(rows) if self._has_value(cells)]
 
     def _amount_of(self, rows: Sequence[TableRow]) -> float:
         if not self.column:
             return len(rows)
-        values = [number(cells[self.column]) for cells in _cells(rows) if self._has_value(cells)]
+        values = self._values(rows)
         return round(sum(values) / (len(values) or 1 if self.is_mean else 1), 2)
 
     def _has_value(self, cells: Cells) -> bool:
@@ -294,17 +314,20 @@ class _Total(Struct, frozen=True):
         valued = [cells for cells in _cells(self.rows) if self._has_value(cells)]
         missing = len(self.rows) - len(valued)
         said, plural = written(self.amount), ""
-        if self.parts:
+        if self.parts and not self.per:
             each = [
                 f"{written(self._amount_of(part))} for {of}"
-                for of, part in self.parts.items()
-                if any(map(self._has_value, _cells(part)))
+                for of, part in self._valued_parts.items()
             ]
             said, plural = ", ".join(each), "s"
         if not self.column:
             return f"{said}: the number{plural} of rows of {title}."
         over = f"over {len(valued)} row{'s' if len(valued) > 1 else ''} of {title}"
         over += f"; {missing} without one." if missing else "."
+        if self.per:
+            times = len(self._valued_parts)
+            of_times = f"of {times} {self.per}{'s' if times > 1 else ''}"
+            return f"{said} on average: the mean of the sums of {self.column} {of_times} {over}"
         if self.is_mean:
             return (
                 f"{said}{'' if plural else ' on average'}: the mean{plural} of {self.column} {over}"
@@ -526,7 +549,16 @@ def _total(outcome: SearchOutcome, rows: Sequence[TableRow]) -> _Total | None:
         return total
     part_of = {id(row): part for row, part in zip(rows, of_rows, strict=False)}
     by_part = _by_part(total.rows, [part_of.get(id(row), "") for row in total.rows])
-    if of_rows and ("" in by_part or len(by_part) > _MOST_LISTED):
+    if of_rows and "" in by_part:
+        return None
+    per = _TIMES.get(parts["by"].lower(), "") if parts and of_rows and parts["per"] else ""
+    if per and mean:
+        if total.parts:
+            return None  # people of one name have a mean each
+        is_clear = len(by_part) == len(total.rows) or is_per_time(column or "")
+        is_ambiguous = total.is_ambiguous or not is_clear
+        return replace(total, parts=by_part, is_mean=True, per=per, is_ambiguous=is_ambiguous)
+    if of_rows and len(by_part) > _MOST_LISTED:
         return None
     return replace(total, parts=by_part if of_rows else total.parts, is_mean=bool(mean))
 
