@@ -70,6 +70,15 @@ OF_DATE = lazy_regex(r"(?:date|day|when|datum|tag|fecha|data|jour)", re.IGNORECA
 """The name of a column of dates that does not say of what."""
 SAYS_PAID = lazy_regex(r"\b(?:pays?|paid|bezahlt|payé|pagato|pagado)\b", re.IGNORECASE)
 _UNPAID = frozenset(("unpaid", "not paid", "overdue", "outstanding", "open", "unbezahlt", "offen"))
+_CANCELLED = lazy_regex(
+    r"cancell?ed|void(?:ed)?|withdrawn|written[ -]off|credited|refunded|storniert|annulée?"
+    r"|annullat[ao]|anulad[ao]|cancelad[ao]",
+    re.IGNORECASE,
+)
+_STATE = lazy_regex(
+    rf"{'|'.join(_UNPAID)}|paid|closed|done|sent|bezahlt|payé|pagato|pagado|erledigt", re.IGNORECASE
+)
+"""A value that says how far something is, and is no name."""
 _MOST_NAMED = 3
 YES, NO = (
     frozenset({"yes", "y", "true", "x", "ja", "oui", "sì", "sí"}),
@@ -258,6 +267,12 @@ def is_of_name(cell: str, value: str) -> bool:
     return said == value or (cell[:1].isupper() and said.startswith(f"{value} "))
 
 
+def has_other_states(cells: Iterable[str], values: Iterable[str]) -> bool:
+    """Return whether cells that were chosen by a state say more: "Open (disputed)" for open."""
+    longer = tuple(f"{value} " for value in values if _STATE.fullmatch(value))
+    return any(cell.lower().startswith(longer) for cell in cells)
+
+
 def is_of_payments(rows: Sequence[Cells], column: str, title: str) -> bool:
     """Return whether what a column comes to may be asked for: not where it is a list of prices.
 
@@ -407,6 +422,11 @@ def is_missing(cell: str) -> bool:
 def is_unpaid(cell: str) -> bool:
     """Return whether a cell in a column that says what is paid says that it is not."""
     return is_missing(cell) or cell.lower() in _UNPAID
+
+
+def is_cancelled(cells: Cells) -> bool:
+    """Return whether a cell of a row says that nothing is to be paid any more."""
+    return any(map(_CANCELLED.fullmatch, cells.values()))
 
 
 def is_same_number(cell: str, value: str) -> bool:

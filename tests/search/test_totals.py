@@ -1114,3 +1114,44 @@ def test_a_mean_per_time_is_that_of_the_sums_of_each(
 ) -> None:
     shelf.put([memory_of("x", "\n".join(HOURS), title="hours", row=1)])
     assert fnmatch(ask(shelf, question).text.partition(" [")[0], answer)
+
+
+ISSUED = (
+    "invoice: 101; customer: Bergson Ltd; date: 2026-01-05; amount: 1000; status: paid; "
+    "paid: 2026-02-01",
+    "invoice: 102; customer: Bergson Ltd; date: 2026-02-05; amount: 1500; status: unpaid",
+    "invoice: 103; customer: Corvin AG; date: 2026-02-11; amount: 700; status: paid; "
+    "paid: 2026-03-09",
+    "invoice: 104; customer: Corvin AG; date: 2026-03-20; amount: 900; status: cancelled",
+    "invoice: 105; customer: Bergson North; date: 2026-03-22; amount: 400; status: unpaid",
+)
+
+
+def test_what_was_cancelled_is_not_unpaid(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put([memory_of("x", "\n".join(ISSUED), title="invoices", row=1)])
+    given = ask(shelf, "which invoices are unpaid")
+    assert given.found
+    rows = [line.partition(";")[0] for line in given.text.splitlines()]
+    assert rows == ["invoice: 102", "invoice: 105"]
+
+
+def test_rows_of_which_two_columns_differ_are_not_said_to_be_unpaid(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    rows = "\n".join(ISSUED).replace("cancelled", "paid")
+    shelf.put([memory_of("x", rows, title="invoices", row=1)])
+    given = ask(shelf, "which invoices are unpaid")
+    assert given.method != "total/1"
+    assert not (given.found and "invoice: 104" in given.text)
+
+
+def test_a_total_with_rows_of_another_state_is_unsure(shelf: Shelf, memory_of: MemoryOf) -> None:
+    rows = (
+        "invoice: 7; customer: Ash; amount: 10; status: Open",
+        "invoice: 9; customer: Brill; amount: 20; status: Open",
+        "invoice: 12; customer: Ash; amount: 40; status: Open (disputed)",
+        "invoice: 13; customer: Ash; amount: 80; status: Closed",
+    )
+    shelf.put([memory_of("x", "\n".join(rows), title="invoices", row=1)])
+    assert not ask(shelf, "total amount of open invoices").found
+    assert ask(shelf, "total amount of closed invoices").found

@@ -37,8 +37,10 @@ from memctl.language.table_amounts import (
     currencies,
     has_longer_names,
     has_more,
+    has_other_states,
     has_price_of_many,
     has_unread_number,
+    is_cancelled,
     is_date,
     is_identifier,
     is_missing,
@@ -404,7 +406,8 @@ def _answer_of_rows(text: str, rows: Sequence[TableRow], *, unsure: bool) -> Ans
 def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
     """Return the rows without a day of payment, for "which invoices are unpaid?"; else None.
 
-    None too where no table has such rows, or several have.
+    None too where no table has such rows, several have, or two columns of one say different.
+    What was cancelled is not unpaid.
     """
     asked = _ASKS_UNPAID.fullmatch(outcome.asked.text)
     if asked is None:
@@ -413,10 +416,15 @@ def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
     found: list[tuple[TableRow, ...]] = []
     for rows in outcome.tables:
         cells = _cells(rows)
-        paid = paid_column(cells) or next(iter(state_paid(cells)), "")
+        state = next(iter(state_paid(cells)), "")
+        paid = paid_column(cells) or state
         if not paid or not things <= _terms_of(outcome, *_titles(rows), *rows[0].cells):
             continue
-        if unpaid := tuple(row for row in rows if is_unpaid(row.cells.get(paid, ""))):
+        due = [row for row in rows if not is_cancelled(row.cells)]
+        unpaid = tuple(row for row in due if is_unpaid(row.cells.get(paid, "")))
+        if state and any((row in unpaid) != is_unpaid(row.cells.get(state, "")) for row in due):
+            return None  # it isn't known which of two columns is right
+        if unpaid:
             found.append(unpaid)
     if len(found) != 1 or len(found[0]) > _MOST_LISTED:
         return None
@@ -659,6 +667,7 @@ def _total_of(
         is_ambiguous=len(years) > 1
         or choice.is_ambiguous
         or any(map(has_unread_number, amounts))
+        or any(has_other_states(said[name], choice.values[name]) for name in choice.values)
         or any(has_longer_names(said[name], choice.asked, languages) for name in choosing),
         parts=_by_part(fitting, said[names[0]]) if names else {},
     )
