@@ -129,6 +129,9 @@ _BAR = lazy_regex(r"(?<!\\)\|")
 _BARE_CELL = lazy_regex(r"\*\*|__|`")
 """Marks of emphasis and code in a cell."""
 _RULE_CELL = lazy_regex(r"\s*:?-+:?\s*")
+_PROVES_DECIMALS = lazy_regex(r"(?:(?<!\d)0([.,])\d+|\d([.,])(?:\d\d?|\d{4,}))(?!\d|[.,]\d)")
+_PROVES_THOUSANDS = lazy_regex(r"\d([.,])\d{3}[.,]\d")
+_THOUSANDTHS = lazy_regex(r"(?<=[.,])\d{3}(?!\d|[.,]\d)")
 _NUMBER = lazy_regex(
     r"[€£$]?\s?(-?(?:\d{1,3}(?:[ \u202f]\d{3})+|\d+(?:[.,'\u00a0]\d{3})*)(?:[.,]\d+)?)"
     r"\s?(?:[€£$]|[A-Za-z]{3})?"
@@ -144,6 +147,34 @@ def row_cells(line: str) -> Cells:
 def row_line(cells: Iterable[tuple[str, str]]) -> str:
     """Return a row as ``name: value; name: value``; the cells without a value are left out."""
     return "; ".join(f"{name}: {value.replace('; ', ', ')}" for name, value in cells if value)
+
+
+def with_plain_decimals(rows: Sequence[Cells]) -> list[Cells]:
+    """Return rows with a 0 behind numbers of three decimals, which otherwise are read as thousands.
+
+    A column proves that its mark is that of decimals by another number of them, or by 0.125.
+    """
+    marks = {name: mark for name in column_names(rows) if (mark := _decimal_mark(rows, name))}
+    if not marks:
+        return [*rows]
+    return [
+        {
+            name: _THOUSANDTHS.sub(r"\g<0>0", value)
+            if name in marks and value.count(marks[name]) == 1
+            else value
+            for name, value in row.items()
+        }
+        for row in rows
+    ]
+
+
+def _decimal_mark(rows: Sequence[Cells], name: str) -> str:
+    """Return the mark that only decimals of a column stand behind; "" if it isn't known."""
+    values = [row[name] for row in rows if is_number(row.get(name, ""))]
+    proven = {match[1] or match[2] for value in values if (match := _PROVES_DECIMALS.search(value))}
+    refuted = {match[1] for value in values if (match := _PROVES_THOUSANDS.search(value))}
+    marks = proven - refuted
+    return marks.pop() if len(marks) == 1 else ""
 
 
 def drawn_cells(line: str) -> list[str]:

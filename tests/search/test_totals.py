@@ -1155,3 +1155,22 @@ def test_a_total_with_rows_of_another_state_is_unsure(shelf: Shelf, memory_of: M
     shelf.put([memory_of("x", "\n".join(rows), title="invoices", row=1)])
     assert not ask(shelf, "total amount of open invoices").found
     assert ask(shelf, "total amount of closed invoices").found
+
+
+@pytest.mark.parametrize(
+    ("hours", "total"),
+    [
+        (("1.125", "2.250", "0.125"), "3.50"),
+        (("1.125", "2.5", "1"), "4.62"),
+        (("1,125", "2,50", "0,125"), "3.75"),
+        (("1.125", "2.250", "3.000"), "6,375"),
+        (("1,125", "0.5", "1.25"), "1,126.75"),
+        (("1.125,50", "2.250", "0,5"), "3,376"),
+    ],
+)
+def test_a_column_tells_thousands_from_three_decimals(
+    shelf: Shelf, memory_of: MemoryOf, hours: Sequence[str], total: str
+) -> None:
+    rows = [f"student: {name}; hours: {of}" for name, of in zip("ABC", hours, strict=True)]
+    shelf.put([memory_of("x", "\n".join(rows), title="grades", row=1)])
+    assert ask(shelf, "total hours of the grades").text.startswith(f"{total} in total: ")

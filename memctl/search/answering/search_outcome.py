@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from memctl.ids import root_id
-from memctl.language.table_amounts import Cells, is_sum, row_cells
+from memctl.language.table_amounts import Cells, is_sum, row_cells, with_plain_decimals
 from memctl.language.term_analysis import query_terms
 from memctl.literals import OWN_SOURCES, QUOTED, Mode
 from memctl.models.protocols import Embedder
@@ -162,7 +162,10 @@ class SearchOutcome(Struct, frozen=True, dict=True):
             seen.add(table)
             rows = table_rows(self.load_source(hit))
             if own := [row for row in rows if row.hit.heading == hit.heading]:
-                found.append(own)
+                cells = with_plain_decimals([row.cells for row in own])
+                found.append(
+                    [replace(row, cells=each) for row, each in zip(own, cells, strict=True)]
+                )
         return found
 
     @cached_property
