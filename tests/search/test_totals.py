@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatch
@@ -13,7 +14,13 @@ from memctl.records import Answer, Memory
 from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite
 from memctl.search.answering.extractive_answer import extract_answer
 from memctl.search.answering.search_outcome import MAX_HITS_READ, SearchOutcome
-from memctl.search.answering.table_totals import unsure_of_rows
+from memctl.search.answering.table_totals import (
+    _ASKS_EARNED,
+    _ASKS_PAY_OF,
+    _ASKS_TOTAL,
+    _ASKS_UNIT_PRICE,
+    unsure_of_rows,
+)
 
 from .conftest import MemoryOf, Shelf
 
@@ -1174,3 +1181,20 @@ def test_a_column_tells_thousands_from_three_decimals(
     rows = [f"student: {name}; hours: {of}" for name, of in zip("ABC", hours, strict=True)]
     shelf.put([memory_of("x", "\n".join(rows), title="grades", row=1)])
     assert ask(shelf, "total hours of the grades").text.startswith(f"{total} in total: ")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "begin", "end"),
+    [
+        (_ASKS_TOTAL, "how much did we ", "spend"),
+        (_ASKS_TOTAL, "what did we ", "spend"),
+        (_ASKS_EARNED, "how much did Ann ", "spend"),
+        (_ASKS_PAY_OF, "how much ", "does Ann earn"),
+        (_ASKS_UNIT_PRICE, "the price ", "each"),
+    ],
+)
+def test_a_pattern_does_not_read_a_whole_text_from_each_of_its_words(
+    pattern: re.Pattern[str], begin: str, end: str
+) -> None:
+    assert pattern.search(f"{begin}{'a b ' * 20}{end}")
+    assert not pattern.search(f"{begin}{'a b ' * 200}{end}")

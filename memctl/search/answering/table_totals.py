@@ -81,8 +81,8 @@ _ASKS_PLAINLY = lazy_regex(_SAYS_TOTAL, re.IGNORECASE)
 _ASKS_TOTAL = lazy_regex(
     rf"{_SAYS_TOTAL}"
     r"|\b(?:how much (?:money )?(?:have|has|had|did) "
-    r".*\b(?:spen[dt]|pay|paid|cost|billed?|invoiced?|earn(?:ed)?|received?|ma[dk]e)"
-    r"|what (?:have|has|did) .*\b(?:spen[dt]|paid|pay|cost)"
+    r".{0,200}\b(?:spen[dt]|pay|paid|cost|billed?|invoiced?|earn(?:ed)?|received?|ma[dk]e)"
+    r"|what (?:have|has|did) .{0,200}\b(?:spen[dt]|paid|pay|cost)"
     r"|^\W*(?!(?:who|what|which|whose)\b)\w+"
     r" (?:costs?|spending|expenses?|sales|turnover|income|usage|consumption)"
     r"|zusammen)\b",
@@ -121,17 +121,17 @@ _ASKS_SPENT = lazy_regex(
 _ASKS_EARNED = lazy_regex(
     r"\b(?:earn(?:ed|ings)?|sales|sell|sold|income|revenue|turn(?:ed)? ?over|takings|received"
     r"|(?:we|i) (?:have |had )?(?:invoiced?|billed?|ma[dk]e)"
-    r"|how much (?:money )?(?:has|have|did) (?!(?:we|i|you)\b).*\bspen[dt]"
+    r"|how much (?:money )?(?:has|have|did) (?!(?:we|i|you)\b).{0,200}\bspen[dt]"
     r"|(?:pay|paid)(?: to)? (?:us|me)|(?:get|got|been|were|was) paid"
     r"|verdient|eingenommen|einnahmen|umsatz)\b",
     re.IGNORECASE,
 )
 _SOMEBODY = r"(?!(?:we|i|you|it|they|the|our|my)\b)(?:[\w'’.-]+ ){1,4}?"
 _ASKS_PAY_OF = lazy_regex(
-    rf"\b(?:how much\b.*?|what) (?:did|does|do|has|have|had|will) {_SOMEBODY}"
+    rf"\b(?:how much\b.{{0,200}}?|what) (?:did|does|do|has|have|had|will) {_SOMEBODY}"
     r"(?:earn(?:s|ed)?|(?:get|got|been) paid)\b(?! (?:for )?(?:us|me)\b)"
-    rf"|\bhow much\b.*? (?:did|has|have|had) {_SOMEBODY}received?\b"
-    rf"|\b(?:how much\b.*?|what) (?:is|was|are|were) {_SOMEBODY}paid\b",
+    rf"|\bhow much\b.{{0,200}}? (?:did|has|have|had) {_SOMEBODY}received?\b"
+    rf"|\b(?:how much\b.{{0,200}}?|what) (?:is|was|are|were) {_SOMEBODY}paid\b",
     re.IGNORECASE,
 )
 """What somebody is paid, who is not the one who asks."""
@@ -173,8 +173,9 @@ _ASKS_UNPAID = lazy_regex(
 _SUMS = "total totals altogether all sum sums add added up how much many amount insgesamt summe"
 """Words that ask for a sum and name no column."""
 _ASKS_UNIT_PRICE = lazy_regex(
-    r"\b(?:price|cost|rate|pay|paid|charge|fee)s?\b.*\b(?:per|each|apiece|a piece|an hour|a mile)\b"
-    r"|\b(?:did|does|do|would|will) (?:an?|one|each) .*\b(?:cost|sell for)\b"
+    r"\b(?:price|cost|rate|pay|paid|charge|fee)s?\b.{0,200}"
+    r"\b(?:per|each|apiece|a piece|an hour|a mile)\b"
+    r"|\b(?:did|does|do|would|will) (?:an?|one|each) .{0,200}\b(?:cost|sell for)\b"
     r"|\b(?:price|cost) (?:of|for) (?:an?|one|each)\b"
     r"|\bhow much (?:is|was|are|were) (?:an?|one|each)\b",
     re.IGNORECASE,
