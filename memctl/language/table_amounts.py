@@ -45,6 +45,12 @@ _SUMS = r"(?:sub|grand )?(?:total|sum|summe|gesamt)"
 _IS_SUM = lazy_regex(rf"{_SUMS}[\W\d]*|budget", re.IGNORECASE)
 _MAY_BE_SUM = lazy_regex(rf"{_SUMS}\b.*", re.IGNORECASE)
 """Of a row with a date it is a name ("Total Energies")."""
+_OF_AMOUNT = lazy_regex(
+    r"(?:.*[\W_])?(?:amount|total|paid|cost|costs|gross|net|spent|betrag|summe|kosten|montant"
+    r"|importe|importo|hours|minutes|stunden|minuten|heures|horas|ore|miles|km|kwh)(?:[\W_].*)?",
+    re.IGNORECASE,
+)
+"""The name of a column of which several numbers of a day add up to that of the day."""
 _BALANCE = lazy_regex(r"balance|saldo", re.IGNORECASE)
 """What is the rest of a price where the row also says whose ("Lowther; balance; 300")."""
 _CURRENCY = lazy_regex(r"currency|cur|währung|devise|moneda|valuta", re.IGNORECASE)
@@ -64,6 +70,15 @@ OF_DATE = lazy_regex(r"(?:date|day|when|datum|tag|fecha|data|jour)", re.IGNORECA
 """The name of a column of dates that does not say of what."""
 SAYS_PAID = lazy_regex(r"\b(?:pays?|paid|bezahlt|payé|pagato|pagado)\b", re.IGNORECASE)
 _UNPAID = frozenset(("unpaid", "not paid", "overdue", "outstanding", "open", "unbezahlt", "offen"))
+_CANCELLED = lazy_regex(
+    r"cancell?ed|void(?:ed)?|withdrawn|written[ -]off|credited|refunded|storniert|annulée?"
+    r"|annullat[ao]|anulad[ao]|cancelad[ao]",
+    re.IGNORECASE,
+)
+_STATE = lazy_regex(
+    rf"{'|'.join(_UNPAID)}|paid|closed|done|sent|bezahlt|payé|pagato|pagado|erledigt", re.IGNORECASE
+)
+"""A value that says how far something is, and is no name."""
 _MOST_NAMED = 3
 YES, NO = (
     frozenset({"yes", "y", "true", "x", "ja", "oui", "sì", "sí"}),
@@ -114,6 +129,9 @@ _BAR = lazy_regex(r"(?<!\\)\|")
 _BARE_CELL = lazy_regex(r"\*\*|__|`")
 """Marks of emphasis and code in a cell."""
 _RULE_CELL = lazy_regex(r"\s*:?-+:?\s*")
+_PROVES_DECIMALS = lazy_regex(r"(?:(?<!\d)0([.,])\d+|\d([.,])(?:\d\d?|\d{4,}))(?!\d|[.,]\d)")
+_PROVES_THOUSANDS = lazy_regex(r"\d([.,])\d{3}[.,]\d")
+_THOUSANDTHS = lazy_regex(r"(?<=[.,])\d{3}(?!\d|[.,]\d)")
 _NUMBER = lazy_regex(
     r"[€£$]?\s?(-?(?:\d{1,3}(?:[ \u202f]\d{3})+|\d+(?:[.,'\u00a0]\d{3})*)(?:[.,]\d+)?)"
     r"\s?(?:[€£$]|[A-Za-z]{3})?"
@@ -129,6 +147,34 @@ def row_cells(line: str) -> Cells:
 def row_line(cells: Iterable[tuple[str, str]]) -> str:
     """Return a row as ``name: value; name: value``; the cells without a value are left out."""
     return "; ".join(f"{name}: {value.replace('; ', ', ')}" for name, value in cells if value)
+
+
+def with_plain_decimals(rows: Sequence[Cells]) -> list[Cells]:
+    """Return rows with a 0 behind numbers of three decimals, which otherwise are read as thousands.
+
+    A column proves that its mark is that of decimals by another number of them, or by 0.125.
+    """
+    marks = {name: mark for name in column_names(rows) if (mark := _decimal_mark(rows, name))}
+    if not marks:
+        return [*rows]
+    return [
+        {
+            name: _THOUSANDTHS.sub(r"\g<0>0", value)
+            if name in marks and value.count(marks[name]) == 1
+            else value
+            for name, value in row.items()
+        }
+        for row in rows
+    ]
+
+
+def _decimal_mark(rows: Sequence[Cells], name: str) -> str:
+    """Return the mark that only decimals of a column stand behind; "" if it isn't known."""
+    values = [row[name] for row in rows if is_number(row.get(name, ""))]
+    proven = {match[1] or match[2] for value in values if (match := _PROVES_DECIMALS.search(value))}
+    refuted = {match[1] for value in values if (match := _PROVES_THOUSANDS.search(value))}
+    marks = proven - refuted
+    return marks.pop() if len(marks) == 1 else ""
 
 
 def drawn_cells(line: str) -> list[str]:
@@ -180,6 +226,11 @@ def is_summable(name: str) -> bool:
     return not _NO_SUM.search(name)
 
 
+def is_per_time(name: str) -> bool:
+    """Return whether the numbers of a column make a sum of each day: hours, but no temperatures."""
+    return bool(_OF_AMOUNT.fullmatch(name) or OF_QUANTITY.fullmatch(name))
+
+
 def is_identifier(rows: Sequence[Cells], name: str) -> bool:
     """Return whether the numbers of a column tell things apart, and so are not added up.
 
@@ -198,7 +249,8 @@ def is_identifier(rows: Sequence[Cells], name: str) -> bool:
 
 def currencies(rows: Sequence[Cells], column: str) -> set[str]:
     """Return the currencies that rows name, beside their amounts or in a column of their own."""
-    beside = {_NO_MARK.sub("", row.get(column, "")) for row in rows}
+    amounts = [row[column] for row in rows if is_number(row.get(column, ""))]
+    beside = {_NO_MARK.sub("", amount) for amount in amounts}
     return {
         mark.upper()
         for mark in beside.union(
@@ -244,6 +296,12 @@ def is_of_name(cell: str, value: str) -> bool:
     """
     said = cell.lower()
     return said == value or (cell[:1].isupper() and said.startswith(f"{value} "))
+
+
+def has_other_states(cells: Iterable[str], values: Iterable[str]) -> bool:
+    """Return whether cells that were chosen by a state say more: "Open (disputed)" for open."""
+    longer = tuple(f"{value} " for value in values if _STATE.fullmatch(value))
+    return any(cell.lower().startswith(longer) for cell in cells)
 
 
 def is_of_payments(rows: Sequence[Cells], column: str, title: str) -> bool:
@@ -397,6 +455,11 @@ def is_unpaid(cell: str) -> bool:
     return is_missing(cell) or cell.lower() in _UNPAID
 
 
+def is_cancelled(cells: Cells) -> bool:
+    """Return whether a cell of a row says that nothing is to be paid any more."""
+    return any(map(_CANCELLED.fullmatch, cells.values()))
+
+
 def is_same_number(cell: str, value: str) -> bool:
     """Return whether a cell is the same number as a value, however both are written."""
     return is_number(cell) and number(cell) == number(value)
@@ -405,6 +468,11 @@ def is_same_number(cell: str, value: str) -> bool:
 def is_number(value: str) -> bool:
     """Return whether a value is a number or an amount of money."""
     return _NUMBER.fullmatch(value) is not None
+
+
+def has_unread_number(value: str) -> bool:
+    """Return whether a value is no number but has one: "(4.00)", "about 30"."""
+    return not is_number(value) and any(map(str.isdigit, value))
 
 
 def number(value: str) -> float:

@@ -32,6 +32,7 @@ from memctl.search.ranking.scored_candidates import (
     load_hits,
     load_owner,
     load_past_versions,
+    load_source,
     load_statements_of,
     load_turns_around,
     score_candidates,
@@ -357,6 +358,7 @@ class Searcher:
             has_cosines=is_by_words,
             load_turns_around=partial(load_turns_around, self._sources),
             load_document=partial(load_document, self._sources),
+            load_source=partial(load_source, self._sources),
             load_past_versions=partial(
                 load_past_versions,
                 self._sources,

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from memctl.ids import root_id
 from memctl.language.term_analysis import embedding_text, passage_terms
 from memctl.models import BUILTIN_EMBEDDER, Embedder, load_embedder
 from memctl.records import Document, Memory
@@ -55,7 +56,8 @@ def document(id: str, language: str) -> Document:
         ("entities", "topics", "keywords", "tags", "links", "authors", "dates", "missing"), ()
     )
     return Document(
-        id=id, root_id=id, part=0, external_id=None, namespace="", source="s", title="",
+        id=id, root_id=root_id(id), part=int(id.partition(".")[2] or 0), external_id=None,
+        namespace="", source="s", title="",
         media_type="text/plain", sha256="0", size=1, status="indexed", text="", summary="",
         importance=0.5, language=language, reader="r", method="m", signals={}, pipeline_version=1,
         created_at=WRITTEN, ingested_at=WRITTEN, **empty,

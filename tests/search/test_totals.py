@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatch
@@ -9,11 +10,17 @@ from fnmatch import fnmatch
 import pytest
 from msgspec.structs import replace
 
-from memctl.records import Answer
+from memctl.records import Answer, Memory
 from memctl.search.answering.excerpts import UNSURE, HitExcerpt, cite
 from memctl.search.answering.extractive_answer import extract_answer
 from memctl.search.answering.search_outcome import MAX_HITS_READ, SearchOutcome
-from memctl.search.answering.table_totals import unsure_of_rows
+from memctl.search.answering.table_totals import (
+    _ASKS_EARNED,
+    _ASKS_PAY_OF,
+    _ASKS_TOTAL,
+    _ASKS_UNIT_PRICE,
+    unsure_of_rows,
+)
 
 from .conftest import MemoryOf, Shelf
 
@@ -1020,3 +1027,174 @@ def test_the_row_of_a_day_is_no_count_of_a_longer_time(workshop: Shelf) -> None:
 def test_rows_are_no_sure_answer_where_only_their_mean_would_be(workshop: Shelf) -> None:
     question = "what was the average of a job at Starlite Lanes"
     assert not answer_of_rows(workshop, question, "\n".join(JOBS[:2])).found
+
+
+def sales_in_two_parts(memory_of: MemoryOf, passages: int) -> list[Memory]:
+    """A long table, of which the end is stored as a document of its own."""
+    line = "date: 2026-0{}-01; customer: Brill; amount: {}"
+    first = [(f"a{at}", "d_sales", line.format(1, 10), at * 100) for at in range(passages)]
+    last = [("b", "d_sales.1", line.format(2, 7), 0)]
+    return [
+        memory_of(id_, text, document_id=document, title="sales", source="sales.csv", row=1,
+                  start=start, end=start + len(text))
+        for id_, document, text, start in first + last
+    ]  # fmt: skip
+
+
+def test_the_parts_of_a_long_table_are_added_up_together(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put(sales_in_two_parts(memory_of, 3), language="en")
+    given = ask(shelf, "total amount of sales")
+    assert given.found
+    assert given.text.startswith("37 in total: the sum of amount over 4 rows of sales.")
+
+
+def test_a_part_of_a_table_that_is_too_long_is_no_total(
+    shelf: Shelf, memory_of: MemoryOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memctl.search.ranking.scored_candidates._MOST_PASSAGES", 2)
+    shelf.put(sales_in_two_parts(memory_of, 3), language="en")
+    given = ask(shelf, "total amount of sales")
+    assert not given.found
+    assert "in total" not in given.text
+
+
+FOOD = (
+    "date: 2026-01-02; category: food; amount: 10",
+    "date: 2026-01-03; category: food; amount: 20",
+    "date: 2026-01-04; category: food; amount: tba",
+    "date: 2026-01-05; category: food; amount: 30",
+    "date: 2026-01-06; category: food; amount: 40",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("average amount of food expenses",
+         "25 on average: the mean of amount over 4 rows of expenses*; 1 without one."),
+        ("total amount of food expenses",
+         "100 in total: the sum of amount over 4 rows of expenses*; 1 without one."),
+        ("smallest expense", "*amount: 10: the smallest amount of 4 rows of expenses."),
+    ],
+)  # fmt: skip
+def test_a_cell_that_is_no_number_counts_as_missing(
+    shelf: Shelf, memory_of: MemoryOf, question: str, answer: str
+) -> None:
+    shelf.put([memory_of("x", "\n".join(FOOD), title="expenses", row=1)])
+    given = ask(shelf, question)
+    assert given.found
+    assert fnmatch(given.text.partition(" [")[0], answer)
+
+
+def test_a_number_that_is_not_understood_leaves_a_total_unsure(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    rows = "\n".join(FOOD).replace("tba", "(4.00)")
+    shelf.put([memory_of("x", rows, title="expenses", row=1)])
+    assert not ask(shelf, "total amount of food expenses").found
+
+
+HOURS = (
+    "date: 2026-03-02; week: 10; person: Ida; hours: 4; celsius: 3",
+    "date: 2026-03-02; week: 10; person: Ida; hours: 4; celsius: 9",
+    "date: 2026-03-03; week: 10; person: Ida; hours: 5; celsius: 8",
+    "date: 2026-03-03; week: 10; person: Jon; hours: 3; celsius: 9",
+    "date: 2026-04-03; week: 14; person: Jon; hours: 2; celsius: 15",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("average hours per day",
+         "6 on average: the mean of the sums of hours of 3 days over 5 rows of hours."),
+        ("average hours per month", "9 on average: the mean of the sums of hours of 2 months *"),
+        ("average hours per week", "9 on average: the mean of the sums of hours of 2 weeks *"),
+        ("average hours of Ida per day", "6.50 on average: * of 2 days over 3 rows *"),
+        ("average hours by month", "4 for 2026-03, 2 for 2026-04: the means of hours *"),
+        ("average celsius of hours per day", f"{UNSURE} *"),
+        ("average hours per person", "4.33 for Ida, 2.50 for Jon: the means of hours *"),
+    ],
+)  # fmt: skip
+def test_a_mean_per_time_is_that_of_the_sums_of_each(
+    shelf: Shelf, memory_of: MemoryOf, question: str, answer: str
+) -> None:
+    shelf.put([memory_of("x", "\n".join(HOURS), title="hours", row=1)])
+    assert fnmatch(ask(shelf, question).text.partition(" [")[0], answer)
+
+
+ISSUED = (
+    "invoice: 101; customer: Bergson Ltd; date: 2026-01-05; amount: 1000; status: paid; "
+    "paid: 2026-02-01",
+    "invoice: 102; customer: Bergson Ltd; date: 2026-02-05; amount: 1500; status: unpaid",
+    "invoice: 103; customer: Corvin AG; date: 2026-02-11; amount: 700; status: paid; "
+    "paid: 2026-03-09",
+    "invoice: 104; customer: Corvin AG; date: 2026-03-20; amount: 900; status: cancelled",
+    "invoice: 105; customer: Bergson North; date: 2026-03-22; amount: 400; status: unpaid",
+)
+
+
+def test_what_was_cancelled_is_not_unpaid(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put([memory_of("x", "\n".join(ISSUED), title="invoices", row=1)])
+    given = ask(shelf, "which invoices are unpaid")
+    assert given.found
+    rows = [line.partition(";")[0] for line in given.text.splitlines()]
+    assert rows == ["invoice: 102", "invoice: 105"]
+
+
+def test_rows_of_which_two_columns_differ_are_not_said_to_be_unpaid(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    rows = "\n".join(ISSUED).replace("cancelled", "paid")
+    shelf.put([memory_of("x", rows, title="invoices", row=1)])
+    given = ask(shelf, "which invoices are unpaid")
+    assert given.method != "total/1"
+    assert not (given.found and "invoice: 104" in given.text)
+
+
+def test_a_total_with_rows_of_another_state_is_unsure(shelf: Shelf, memory_of: MemoryOf) -> None:
+    rows = (
+        "invoice: 7; customer: Ash; amount: 10; status: Open",
+        "invoice: 9; customer: Brill; amount: 20; status: Open",
+        "invoice: 12; customer: Ash; amount: 40; status: Open (disputed)",
+        "invoice: 13; customer: Ash; amount: 80; status: Closed",
+    )
+    shelf.put([memory_of("x", "\n".join(rows), title="invoices", row=1)])
+    assert not ask(shelf, "total amount of open invoices").found
+    assert ask(shelf, "total amount of closed invoices").found
+
+
+@pytest.mark.parametrize(
+    ("hours", "total"),
+    [
+        (("1.125", "2.250", "0.125"), "3.50"),
+        (("1.125", "2.5", "1"), "4.62"),
+        (("1,125", "2,50", "0,125"), "3.75"),
+        (("1.125", "2.250", "3.000"), "6,375"),
+        (("1,125", "0.5", "1.25"), "1,126.75"),
+        (("1.125,50", "2.250", "0,5"), "3,376"),
+    ],
+)
+def test_a_column_tells_thousands_from_three_decimals(
+    shelf: Shelf, memory_of: MemoryOf, hours: Sequence[str], total: str
+) -> None:
+    rows = [f"student: {name}; hours: {of}" for name, of in zip("ABC", hours, strict=True)]
+    shelf.put([memory_of("x", "\n".join(rows), title="grades", row=1)])
+    assert ask(shelf, "total hours of the grades").text.startswith(f"{total} in total: ")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "begin", "end"),
+    [
+        (_ASKS_TOTAL, "how much did we ", "spend"),
+        (_ASKS_TOTAL, "what did we ", "spend"),
+        (_ASKS_EARNED, "how much did Ann ", "spend"),
+        (_ASKS_PAY_OF, "how much ", "does Ann earn"),
+        (_ASKS_UNIT_PRICE, "the price ", "each"),
+    ],
+)
+def test_a_pattern_does_not_read_a_whole_text_from_each_of_its_words(
+    pattern: re.Pattern[str], begin: str, end: str
+) -> None:
+    assert pattern.search(f"{begin}{'a b ' * 20}{end}")
+    assert not pattern.search(f"{begin}{'a b ' * 200}{end}")

@@ -14,7 +14,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from memctl.language.table_amounts import Cells, is_sum, row_cells
+from memctl.ids import root_id
+from memctl.language.table_amounts import Cells, is_sum, row_cells, with_plain_decimals
 from memctl.language.term_analysis import query_terms
 from memctl.literals import OWN_SOURCES, QUOTED, Mode
 from memctl.models.protocols import Embedder
@@ -57,15 +58,16 @@ class TableRow(Struct, frozen=True):
 
 
 def table_rows(passages: Sequence[Hit]) -> list[TableRow]:
-    """Return the rows of a document, each once, without those that add up others."""
-    found: dict[int, TableRow] = {}
+    """Return the rows of a source, each once, without those that add up others."""
+    found: dict[tuple[int, int], TableRow] = {}
+    parts: dict[tuple[str, str], int] = {}
     for hit in passages:
+        part = parts.setdefault(hit.document, len(parts))
         for match in re.finditer(r"[^\n]+", hit.text):
             cells = row_cells(match.group()) if is_table_row(match.group()) else {}
             if cells and not is_sum(cells):
-                found.setdefault(
-                    (hit.start or 0) + match.start(), TableRow(hit, *match.span(), cells)
-                )
+                place = (part, (hit.start or 0) + match.start())
+                found.setdefault(place, TableRow(hit, *match.span(), cells))
     return [found[place] for place in sorted(found)]
 
 
@@ -96,6 +98,8 @@ class SearchOutcome(Struct, frozen=True, dict=True):
     """Whether the candidates' cosines are by word vectors."""
     load_document: Callable[[Hit], tuple[Hit, ...]]
     """Reads the passages of a hit's document."""
+    load_source: Callable[[Hit], tuple[Hit, ...]]
+    """Reads the passages of all parts of the source of a hit; none if they are very many."""
     load_past_versions: Callable[[Sequence[Hit]], tuple[Hit, ...]]
     """Reads what the documents of hits said before they were replaced by newer versions."""
     load_author: Callable[[Hit], str]
@@ -150,14 +154,18 @@ class SearchOutcome(Struct, frozen=True, dict=True):
         documents = dict.fromkeys(hit.document for hit in self.hits)
         looked_at = frozenset(islice(documents, _DOCUMENTS_WITH_TABLES))
         for hit in self.hits:
-            table = (*hit.document, hit.heading)
+            kb, document = hit.document
+            table = (kb, root_id(document) if hit.session_id is None else document, hit.heading)
             first = hit.text.removeprefix(hit.heading).lstrip().partition("\n")[0]
             if hit.document not in looked_at or table in seen or not is_table_row(first):
                 continue
             seen.add(table)
-            rows = table_rows(self.load_document(hit))
+            rows = table_rows(self.load_source(hit))
             if own := [row for row in rows if row.hit.heading == hit.heading]:
-                found.append(own)
+                cells = with_plain_decimals([row.cells for row in own])
+                found.append(
+                    [replace(row, cells=each) for row, each in zip(own, cells, strict=True)]
+                )
         return found
 
     @cached_property

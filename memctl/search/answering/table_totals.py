@@ -37,13 +37,17 @@ from memctl.language.table_amounts import (
     currencies,
     has_longer_names,
     has_more,
+    has_other_states,
     has_price_of_many,
+    has_unread_number,
+    is_cancelled,
     is_date,
     is_identifier,
     is_missing,
     is_number,
     is_of_name,
     is_of_payments,
+    is_per_time,
     is_quantity,
     is_same_number,
     is_sum,
@@ -77,8 +81,8 @@ _ASKS_PLAINLY = lazy_regex(_SAYS_TOTAL, re.IGNORECASE)
 _ASKS_TOTAL = lazy_regex(
     rf"{_SAYS_TOTAL}"
     r"|\b(?:how much (?:money )?(?:have|has|had|did) "
-    r".*\b(?:spen[dt]|pay|paid|cost|billed?|invoiced?|earn(?:ed)?|received?|ma[dk]e)"
-    r"|what (?:have|has|did) .*\b(?:spen[dt]|paid|pay|cost)"
+    r".{0,200}\b(?:spen[dt]|pay|paid|cost|billed?|invoiced?|earn(?:ed)?|received?|ma[dk]e)"
+    r"|what (?:have|has|did) .{0,200}\b(?:spen[dt]|paid|pay|cost)"
     r"|^\W*(?!(?:who|what|which|whose)\b)\w+"
     r" (?:costs?|spending|expenses?|sales|turnover|income|usage|consumption)"
     r"|zusammen)\b",
@@ -98,12 +102,17 @@ _ASKS_MEAN = lazy_regex(
     re.IGNORECASE,
 )
 _ASKS_PARTS = lazy_regex(
-    r"\s(?:by|per|(?:for|in|of) (?:each|every)|je|pro|nach|par|por)\s(?P<by>\w+)"
+    r"\s(?:(?P<per>per|je|pro|par|por)|by|(?:for|in|of) (?:each|every)|nach)\s(?P<by>\w+)"
     r"(?P<more>,|\s(?:and|und|et|y)\b)?",
     re.IGNORECASE,
 )
 _LENGTHS = {"year": 4, "jahr": 4, "month": 7, "monat": 7, "mois": 7, "day": 10, "tag": 10}
 """Of a time in ISO 8601."""
+_TIMES = {
+    "jahr": "year", "monat": "month", "mois": "month", "tag": "day", "woche": "week",
+    **{word: word for word in ("year", "quarter", "month", "week", "day")},
+}  # fmt: skip
+"""Words for a time, with what it is called."""
 _ASKS_SPENT = lazy_regex(
     r"\b(?:spen[dt]|spending|costs?|(?:we|i) (?:have |had )?(?:pay|paid)|ausgegeben|gekostet"
     r"|dépensé|coûté|speso|gastado)\b(?! (?:us|me) (?:by|from))",
@@ -112,17 +121,17 @@ _ASKS_SPENT = lazy_regex(
 _ASKS_EARNED = lazy_regex(
     r"\b(?:earn(?:ed|ings)?|sales|sell|sold|income|revenue|turn(?:ed)? ?over|takings|received"
     r"|(?:we|i) (?:have |had )?(?:invoiced?|billed?|ma[dk]e)"
-    r"|how much (?:money )?(?:has|have|did) (?!(?:we|i|you)\b).*\bspen[dt]"
+    r"|how much (?:money )?(?:has|have|did) (?!(?:we|i|you)\b).{0,200}\bspen[dt]"
     r"|(?:pay|paid)(?: to)? (?:us|me)|(?:get|got|been|were|was) paid"
     r"|verdient|eingenommen|einnahmen|umsatz)\b",
     re.IGNORECASE,
 )
 _SOMEBODY = r"(?!(?:we|i|you|it|they|the|our|my)\b)(?:[\w'’.-]+ ){1,4}?"
 _ASKS_PAY_OF = lazy_regex(
-    rf"\b(?:how much\b.*?|what) (?:did|does|do|has|have|had|will) {_SOMEBODY}"
+    rf"\b(?:how much\b.{{0,200}}?|what) (?:did|does|do|has|have|had|will) {_SOMEBODY}"
     r"(?:earn(?:s|ed)?|(?:get|got|been) paid)\b(?! (?:for )?(?:us|me)\b)"
-    rf"|\bhow much\b.*? (?:did|has|have|had) {_SOMEBODY}received?\b"
-    rf"|\b(?:how much\b.*?|what) (?:is|was|are|were) {_SOMEBODY}paid\b",
+    rf"|\bhow much\b.{{0,200}}? (?:did|has|have|had) {_SOMEBODY}received?\b"
+    rf"|\b(?:how much\b.{{0,200}}?|what) (?:is|was|are|were) {_SOMEBODY}paid\b",
     re.IGNORECASE,
 )
 """What somebody is paid, who is not the one who asks."""
@@ -164,8 +173,9 @@ _ASKS_UNPAID = lazy_regex(
 _SUMS = "total totals altogether all sum sums add added up how much many amount insgesamt summe"
 """Words that ask for a sum and name no column."""
 _ASKS_UNIT_PRICE = lazy_regex(
-    r"\b(?:price|cost|rate|pay|paid|charge|fee)s?\b.*\b(?:per|each|apiece|a piece|an hour|a mile)\b"
-    r"|\b(?:did|does|do|would|will) (?:an?|one|each) .*\b(?:cost|sell for)\b"
+    r"\b(?:price|cost|rate|pay|paid|charge|fee)s?\b.{0,200}"
+    r"\b(?:per|each|apiece|a piece|an hour|a mile)\b"
+    r"|\b(?:did|does|do|would|will) (?:an?|one|each) .{0,200}\b(?:cost|sell for)\b"
     r"|\b(?:price|cost) (?:of|for) (?:an?|one|each)\b"
     r"|\bhow much (?:is|was|are|were) (?:an?|one|each)\b",
     re.IGNORECASE,
@@ -271,32 +281,56 @@ class _Total(Struct, frozen=True):
     parts: Mapping[str, Sequence[TableRow]] = {}
     """The rows apart, by what they are of: by month, or by people who share a name."""
     is_mean: bool = False
+    per: str = ""
+    """The time that each part is of if the mean of their sums is asked for: "day"."""
 
     @property
     def amount(self) -> float:
         """What they come to."""
+        if self.per:
+            sums = [sum(self._values(part)) for part in self._valued_parts.values()]
+            return round(sum(sums) / len(sums), 2)
         return self._amount_of(self.rows)
+
+    @property
+    def _valued_parts(self) -> Mapping[str, Sequence[TableRow]]:
+        return {
+            of: part for of, part in self.parts.items() if not self.column or self._values(part)
+        }
+
+    def _values(self, rows: Sequence[TableRow]) -> list[float]:
+        return [number(cells[self.column]) for cells in _cells(rows) if self._has_value(cells)]
 
     def _amount_of(self, rows: Sequence[TableRow]) -> float:
         if not self.column:
             return len(rows)
-        values = [number(row.cells[self.column]) for row in rows if self.column in row.cells]
+        values = self._values(rows)
         return round(sum(values) / (len(values) or 1 if self.is_mean else 1), 2)
+
+    def _has_value(self, cells: Cells) -> bool:
+        return not self.column or is_number(cells.get(self.column, ""))
 
     @property
     def text(self) -> str:
         """The amount, with what was added up."""
         title = f"{self.rows[0].hit.title}{self.sheet}{self.chosen_by}"
-        valued = [row.cells for row in self.rows if not self.column or self.column in row.cells]
+        valued = [cells for cells in _cells(self.rows) if self._has_value(cells)]
         missing = len(self.rows) - len(valued)
         said, plural = written(self.amount), ""
-        if self.parts:
-            each = [f"{written(self._amount_of(part))} for {of}" for of, part in self.parts.items()]
+        if self.parts and not self.per:
+            each = [
+                f"{written(self._amount_of(part))} for {of}"
+                for of, part in self._valued_parts.items()
+            ]
             said, plural = ", ".join(each), "s"
         if not self.column:
             return f"{said}: the number{plural} of rows of {title}."
         over = f"over {len(valued)} row{'s' if len(valued) > 1 else ''} of {title}"
         over += f"; {missing} without one." if missing else "."
+        if self.per:
+            times = len(self._valued_parts)
+            of_times = f"of {times} {self.per}{'s' if times > 1 else ''}"
+            return f"{said} on average: the mean of the sums of {self.column} {of_times} {over}"
         if self.is_mean:
             return (
                 f"{said}{'' if plural else ' on average'}: the mean{plural} of {self.column} {over}"
@@ -373,7 +407,8 @@ def _answer_of_rows(text: str, rows: Sequence[TableRow], *, unsure: bool) -> Ans
 def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
     """Return the rows without a day of payment, for "which invoices are unpaid?"; else None.
 
-    None too where no table has such rows, or several have.
+    None too where no table has such rows, several have, or two columns of one say different.
+    What was cancelled is not unpaid.
     """
     asked = _ASKS_UNPAID.fullmatch(outcome.asked.text)
     if asked is None:
@@ -382,10 +417,15 @@ def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
     found: list[tuple[TableRow, ...]] = []
     for rows in outcome.tables:
         cells = _cells(rows)
-        paid = paid_column(cells) or next(iter(state_paid(cells)), "")
+        state = next(iter(state_paid(cells)), "")
+        paid = paid_column(cells) or state
         if not paid or not things <= _terms_of(outcome, *_titles(rows), *rows[0].cells):
             continue
-        if unpaid := tuple(row for row in rows if is_unpaid(row.cells.get(paid, ""))):
+        due = [row for row in rows if not is_cancelled(row.cells)]
+        unpaid = tuple(row for row in due if is_unpaid(row.cells.get(paid, "")))
+        if state and any((row in unpaid) != is_unpaid(row.cells.get(state, "")) for row in due):
+            return None  # it isn't known which of two columns is right
+        if unpaid:
             found.append(unpaid)
     if len(found) != 1 or len(found[0]) > _MOST_LISTED:
         return None
@@ -483,7 +523,7 @@ def _totals(outcome: SearchOutcome) -> Iterator[_Total]:
 def _sheet(outcome: SearchOutcome, own: Sequence[TableRow]) -> str:
     """Return the heading of a table's rows in brackets if its document has others, else ""."""
     hit = own[0].hit
-    is_one_of_several = hit.heading and len(own) < len(table_rows(outcome.load_document(hit)))
+    is_one_of_several = hit.heading and len(own) < len(table_rows(outcome.load_source(hit)))
     return f" ({hit.heading})" if is_one_of_several else ""
 
 
@@ -518,7 +558,16 @@ def _total(outcome: SearchOutcome, rows: Sequence[TableRow]) -> _Total | None:
         return total
     part_of = {id(row): part for row, part in zip(rows, of_rows, strict=False)}
     by_part = _by_part(total.rows, [part_of.get(id(row), "") for row in total.rows])
-    if of_rows and ("" in by_part or len(by_part) > _MOST_LISTED):
+    if of_rows and "" in by_part:
+        return None
+    per = _TIMES.get(parts["by"].lower(), "") if parts and of_rows and parts["per"] else ""
+    if per and mean:
+        if total.parts:
+            return None  # people of one name have a mean each
+        is_clear = len(by_part) == len(total.rows) or is_per_time(column or "")
+        is_ambiguous = total.is_ambiguous or not is_clear
+        return replace(total, parts=by_part, is_mean=True, per=per, is_ambiguous=is_ambiguous)
+    if of_rows and len(by_part) > _MOST_LISTED:
         return None
     return replace(total, parts=by_part if of_rows else total.parts, is_mean=bool(mean))
 
@@ -596,7 +645,8 @@ def _total_of(
         for row, is_in_time in zip(rows, in_time or [True] * len(rows), strict=True)
         if is_in_time and choice.takes(outcome, row.cells, choosing)
     ]
-    if not fitting or (column and not any(column in row.cells for row in fitting)):
+    amounts = [row.cells.get(column, "") for row in fitting]
+    if not fitting or (column and not any(map(is_number, amounts))):
         return None
     if column and len(currencies(_cells(fitting), column)) > 1:
         return None
@@ -617,6 +667,8 @@ def _total_of(
         is_named=is_named,
         is_ambiguous=len(years) > 1
         or choice.is_ambiguous
+        or any(map(has_unread_number, amounts))
+        or any(has_other_states(said[name], choice.values[name]) for name in choice.values)
         or any(has_longer_names(said[name], choice.asked, languages) for name in choosing),
         parts=_by_part(fitting, said[names[0]]) if names else {},
     )
@@ -680,7 +732,11 @@ def _amounts(outcome: SearchOutcome, chosen: _Total, asked: str) -> _Values:
     is_named = _terms_of(outcome, chosen.column) <= _terms(outcome, asked)
     columns = dict.fromkeys([chosen.column, *(() if is_named else amount_columns(cells))])
     return {
-        name: [(number(row.cells[name]), row) for row in chosen.rows if name in row.cells]
+        name: [
+            (number(row.cells[name]), row)
+            for row in chosen.rows
+            if is_number(row.cells.get(name, ""))
+        ]
         for name in columns
     }
 

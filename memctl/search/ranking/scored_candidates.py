@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from memctl.ids import root_id
 from memctl.literals import DATED_BY_FILE, RESTATING_TYPES, Fusion, Mode
 from memctl.records import DuplicateHit, EndedFact, Hit
 from memctl.search.query.question import TimeExpression
@@ -270,15 +271,36 @@ _MOST_PASSAGES = 2_000
 
 def load_document(sources: Sources, hit: Hit) -> tuple[Hit, ...]:
     """Read the passages of a hit's document in their order; none if it has very many."""
-    if hit.document_id is None:
-        return ()
-    where = col("document_id").is_in([hit.document_id]) & (col("level") == "evidence")
+    return () if hit.document_id is None else _load_passages(sources, hit.kb, [hit.document_id])
+
+
+def load_source(sources: Sources, hit: Hit) -> tuple[Hit, ...]:
+    """Read the passages of a hit's document and of the other parts of its source, in their order.
+
+    None if they are very many.  What is said in a conversation is no part of what was said before.
+    """
+    if hit.document_id is None or hit.session_id is not None:
+        return load_document(sources, hit)
+    is_part = col("root_id") == root_id(hit.document_id)
+    parts = sources[hit.kb].scan("documents", is_part, ["id", "part"]).to_pylist()
+    in_order = sorted(parts, key=lambda row: int(row["part"] or 0))
+    ids = dict.fromkeys(row["id"] for row in in_order)
+    return _load_passages(sources, hit.kb, [*(ids | {hit.document_id: None})])
+
+
+def _load_passages(sources: Sources, kb: str, documents: Sequence[str]) -> tuple[Hit, ...]:
+    """Read the passages of some documents in their order; none if they have very many."""
+    where = col("document_id").is_in(documents) & (col("level") == "evidence")
     where &= col("valid_to").is_null()
-    rows = sources[hit.kb].scan("memories", where, ["id", "start"], limit=_MOST_PASSAGES + 1)
+    columns = ["id", "document_id", "start"]
+    rows = sources[kb].scan("memories", where, columns, limit=_MOST_PASSAGES + 1)
     if rows.num_rows > _MOST_PASSAGES:
         return ()
-    ordered = sorted(rows.to_pylist(), key=lambda row: row["start"] or 0)
-    passages = load_hits_by_id(sources, hit.kb, [row["id"] for row in ordered])
+    place = {id_: place for place, id_ in enumerate(documents)}
+    ordered = sorted(
+        rows.to_pylist(), key=lambda row: (place[row["document_id"]], row["start"] or 0)
+    )
+    passages = load_hits_by_id(sources, kb, [row["id"] for row in ordered])
     return tuple(passages[row["id"]] for row in ordered)
 
 
