@@ -21,6 +21,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.errors import UnreadableSource
+from memctl.files import read_regular
 from memctl.paths import display_path, os_error_hint, os_error_reason
 from memctl.readers.document_properties import parse_timestamp
 from memctl.readers.file_names import shorten
@@ -279,7 +280,7 @@ def read_transcript(path: Path, session_id: str = "") -> Transcript:
     try:
         if path.stat().st_size > LARGEST:
             raise UnreadableSource(f"{display_path(path)} is too long for a transcript")
-        data = path.read_bytes()
+        data = read_regular(path)
     except OSError as error:
         raise UnreadableSource(
             f"cannot read {display_path(path)}: {os_error_reason(error)}", os_error_hint(error)

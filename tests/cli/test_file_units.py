@@ -253,7 +253,7 @@ def test_the_watcher_moves_a_file_of_units_once_and_tells_of_the_broken_one(
     place = new_place(tmp_path)
     place.drop("box.mbox", FIRST + BROKEN + SECOND)
     events = place.drain()
-    assert [e.kind for e in events if e.kind in ("ingested", "failed")] == ["failed", "ingested"]
+    assert [e.kind for e in events if e.kind in ("ingested", "failed")] == ["ingested", "failed"]
     assert [p.name for p in place.layout.processed.rglob("*.mbox")] == ["box.mbox"]
     assert _live(place) == {"box.mbox", "1@x.org", "2@x.org"}
     # Another export under the same name has one message that changed.

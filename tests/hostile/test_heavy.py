@@ -198,10 +198,10 @@ def test_what_is_no_file_of_settings_is_refused_in_one_line(
     if not is_flag:
         monkeypatch.setenv("MEMCTL_CONFIG", str(path))
     done = memctl(*(["--config", str(path)] if is_flag else []), "kb", "list")
-    problem = "has more than 1,048,576 bytes" if kind == "large" else "it is no regular file"
+    problems = {"large": "has more than 1,048,576 bytes", "folder": "is a folder"}
     assert (done.code, done.out) == (2, "")
-    assert problem in done.err
-    assert "name a file of settings" in done.err
+    assert problems.get(kind, "it is no regular file") in done.err
+    assert ("name another file" if kind == "folder" else "name a file of settings") in done.err
 
 
 def test_settings_from_the_output_of_a_program_are_refused_and_not_passed_over(

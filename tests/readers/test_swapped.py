@@ -27,6 +27,8 @@ for reader in FILE_KINDS.values():
             said = list(reader.load()(path, path.name))
         except MissingReader:
             said = []
+        except UnreadableSource as error:
+            said = [] if error.message.endswith("it is no regular file") else [error]
         except OSError as error:
             said = [] if error.strerror == "it is no regular file" else [error]
         path.unlink()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -621,7 +622,14 @@ def test_insights_of_one_kind_are_found_behind_the_first_page(
 ) -> None:
     with serving(tmp_path / "home") as served:
         fill(served.home)
-        take_in(served, tmp_path)
+        due = datetime.now(UTC) - timedelta(days=5)
+        with served.home.open("default") as base:
+            said, day = due - timedelta(days=20), f"{due.day} {due:%B %Y}"
+            text = f"We decided that the van has to be returned to Harrow Motors by {day}."
+            file = tmp_path / f"{said:%Y-%m-%d} van.md"
+            file.write_text(text, "utf-8")
+            base.ingest([str(file)])
+            base.consolidate()
         browser = logged_in(served)
         found = browser.get("/insights", headers=JSON).json()["rows"]
         kinds = {row["metadata"]["kind"] for row in found}
