@@ -764,8 +764,6 @@ _HELD = (
     rf"|\b{_HOLDER}\b[^.;:]{{{{0,40}}}}?(?: (?:is|was)|:) {{former}}\b"
 )
 """Says that somebody has something that somebody else may get."""
-_LEAST_OF_FORMER = 0.5
-"""Weight of a word of the name that is replaced, where a rare word has 1."""
 _WHOSE = re.compile(r"^(?:his|her|their|its|our) ", re.IGNORECASE)
 
 

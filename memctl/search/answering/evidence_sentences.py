@@ -218,9 +218,10 @@ def rank_sentences(outcome: SearchOutcome) -> list[EvidenceSentence]:
 
     Where a question ends with a time beside an event, each counts as it does with it or without.
     """
-    plain = plainly_asked(outcome)
+    event = event_limit(outcome)
+    plain = plainly_asked(outcome, event)
     found = _rank(outcome.asked.text, plain)
-    if plain is outcome or event_limit(outcome) is None:
+    if plain is outcome or event is None:
         return found
     best: dict[tuple[str, str, int], EvidenceSentence] = {}
     for item in (*found, *_rank(outcome.asked.text, outcome)):
@@ -351,8 +352,10 @@ def event_limit(outcome: SearchOutcome) -> TimeExpression | None:
     return TimeExpression(asked["when"], day, date.max, is_limit=True)
 
 
-def plainly_asked(outcome: SearchOutcome) -> SearchOutcome:
+def plainly_asked(outcome: SearchOutcome, event: TimeExpression | None) -> SearchOutcome:
     """Return what was found for a question, asked without what sentences rarely say.
+
+    That is what looks back, asks for days, or is the time beside an event that limits it.
 
     "Who was our tutor before Ines?" is answered by who was the tutor, "on which three days did it
     hail?" by when it did, and "what broke after the flood?" by what broke.
@@ -361,9 +364,9 @@ def plainly_asked(outcome: SearchOutcome) -> SearchOutcome:
     spans = [(*span, "") for span in looking_back(asked.text)]
     if days := asks_for_days(asked.text):
         spans.append((days.start, days.end, "when" if days.start else "When"))
-    if limit := event_limit(outcome):
-        start = asked.text.rindex(limit.text)
-        spans.append((start, start + len(limit.text), ""))
+    if event is not None:
+        start = asked.text.rindex(event.text)
+        spans.append((start, start + len(event.text), ""))
     gone = {at for start, end, _ in spans for at in asked.words_between(start, end)}
     slots = tuple(() if at in gone else each for at, each in enumerate(asked.word_slots))
     if not gone or not any(slots):

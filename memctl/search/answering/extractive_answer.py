@@ -78,7 +78,7 @@ from memctl.search.answering.states_over_time import (
     current_and_former,
     day_of,
     earlier_and_later,
-    end,
+    ended_at,
     follows,
     is_told_later,
     jaccard,
@@ -176,12 +176,7 @@ def extract_answer(
         if special := special_answer(outcome):
             return special
         sentences = rank_sentences(outcome)
-    limits = _time_limits(outcome)
-    inside = [
-        item
-        for item in sentences
-        if all(_lies_within(item, limit) for limit in limits) and _fits_day_of_asking(item, outcome)
-    ]
+    inside = _of_asked_time(outcome, sentences)
     is_of_other_time = len(inside) < len(sentences) and all(x.score < MIN_CLOSE for x in inside)
     sentences = sentences if is_of_other_time else inside
     if subject := _subject(outcome):
@@ -248,6 +243,18 @@ def extract_answer(
     else:
         text = _render_sentences(ordered, outcome.asked.text)
     return _answer(ordered, _with_asked_names(text, outcome.asked), confidence, unsure=unsure)
+
+
+def _of_asked_time(
+    outcome: SearchOutcome, sentences: Sequence[EvidenceSentence]
+) -> Sequence[EvidenceSentence]:
+    """Return the sentences that lie within the times to which a question limits its answer."""
+    limits = _time_limits(outcome)
+    return [
+        item
+        for item in sentences
+        if all(_lies_within(item, limit) for limit in limits) and _fits_day_of_asking(item, outcome)
+    ]
 
 
 def _with_asked_names(text: str, asked: Question) -> str:
@@ -682,7 +689,9 @@ def _render_states(outcome: SearchOutcome, ordered: Sequence[EvidenceSentence]) 
 def _render_earlier(outcome: SearchOutcome, ordered: Sequence[EvidenceSentence]) -> str:
     """Return a former state with the day on which it was known to hold no longer."""
     one, *others = ordered
-    until = end(one).date().isoformat() if one.hit.ended and one.has_ended else day_of(others[0])
+    until = (
+        ended_at(one).date().isoformat() if one.hit.ended and one.has_ended else day_of(others[0])
+    )
     former = f"Until {until}: {_numbered_sentence(one, 1, is_marked=False)}"
     then = "Later" if asks_for_oldest(outcome.asked.text) else "Since then"  # others lay between
     later = [f"{then}: {_numbered_sentence(other, 2)}" for other in others]

@@ -40,9 +40,7 @@ from memctl.search.answering.evidence_parts import (
     words_of_turn_start,
     written_at,
 )
-from memctl.search.answering.evidence_sentences import (
-    EvidenceSentence,
-)
+from memctl.search.answering.evidence_sentences import EvidenceSentence
 from memctl.search.answering.excerpts import plain_quote
 from memctl.search.answering.search_outcome import SearchOutcome
 from memctl.search.query.question import Slot
@@ -243,6 +241,7 @@ def current_and_former(
         return _before_the_last(question, (best, *others))
 
     def order_of(item: EvidenceSentence) -> tuple[bool, datetime, int, bool]:
+        """Return what sorts states by age; what says that another is over is the newer one."""
         is_dated, written, turn = _age(item)
         is_retraction = retracts(outcome, item, best)
         return is_dated or is_retraction, written, turn, is_retraction
@@ -297,7 +296,7 @@ def _ended_and_later(
     if not likely:
         return []
     same = [item for item in likely if item is likely[0] or _differ(likely[0], item)]
-    former = (min if wants_oldest else max)(same, key=end)
+    former = (min if wants_oldest else max)(same, key=ended_at)
     ids = {fact.by for fact in former.hit.ended}
     later = (
         item
@@ -308,7 +307,7 @@ def _ended_and_later(
     return [former, *list(later)[:1]]
 
 
-def end(item: EvidenceSentence) -> datetime:
+def ended_at(item: EvidenceSentence) -> datetime:
     """Return when a state that has ended did, or was said if that isn't known."""
     return max((fact.at for fact in item.hit.ended), default=item.hit.created_at)
 

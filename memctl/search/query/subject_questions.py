@@ -268,6 +268,7 @@ def _modify_same(
     """Return whether two words of two texts stand at like places."""
 
     def places(words: Sequence[str], wanted: str) -> set[tuple[str, ...]]:
+        """Return what stands just before a word, and what after it, wherever it stands."""
         padded = ["", "", *words, ""]
         found = [at for at, word in enumerate(padded) if word == wanted]
         after = {("", padded[at + 1]) for at in found if padded[at + 1]}

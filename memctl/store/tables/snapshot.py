@@ -581,7 +581,7 @@ class CachedSnapshot(Snapshot):
         found: dict[str, pa.ChunkedArray] = {}
         if missing:
             found |= zip(missing, super().rows(table, numbers, missing).columns, strict=True)
-            self._note_lookup_of({name: found[name] for name in missing})
+            self._note_column_lookup({name: found[name] for name in missing})
         places = pa.array(numbers, pa.int64())
         found |= {
             name: self._cached_columns[name].take(places)
@@ -651,7 +651,7 @@ class CachedSnapshot(Snapshot):
             else:
                 self._too_big.add(name)
 
-    def _note_lookup_of(self, found: Mapping[str, pa.ChunkedArray]) -> None:
+    def _note_column_lookup(self, found: Mapping[str, pa.ChunkedArray]) -> None:
         for name, column in found.items():
             self._rows_seen[name] += len(column)
             self._bytes_seen[name] += column.nbytes
