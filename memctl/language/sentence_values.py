@@ -39,6 +39,8 @@ class Value(Struct, frozen=True):
 
 
 def _agree(first: Reading, second: Reading) -> bool:
+    if len(first) != len(second):  # a day and a number
+        return False
     pairs = zip(first, second, strict=True)
     return all(a is None or b is None or abs(a - b) < 1e-9 for a, b in pairs)
 

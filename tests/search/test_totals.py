@@ -1142,6 +1142,31 @@ def test_what_was_cancelled_is_not_unpaid(shelf: Shelf, memory_of: MemoryOf) -> 
     assert rows == ["invoice: 102", "invoice: 105"]
 
 
+@pytest.mark.parametrize(
+    ("question", "found", "text"),
+    [
+        ("How much does Bergson Ltd still owe us?", True, "1,500 unpaid: invoice: 102;*"),
+        ("how much is outstanding", True, "1,900 unpaid: invoice: 102;*\ninvoice: 105;*"),
+        ("what do Bergson owe me", False, "Unsure. *1,900 unpaid: *102;*\ninvoice: 105;*"),
+    ],
+)
+def test_what_is_owed_is_the_sum_of_what_is_unpaid(
+    shelf: Shelf, memory_of: MemoryOf, question: str, found: bool, text: str
+) -> None:
+    shelf.put([memory_of("x", "\n".join(ISSUED), title="invoices", row=1)])
+    given = ask(shelf, question)
+    assert given.found is found
+    assert fnmatch(given.text, text)
+
+
+@pytest.mark.parametrize("question", ["How much does Corvin owe us?", "What do we owe Bergson?"])
+def test_paid_rows_and_what_others_owe_are_not_what_is_owed(
+    shelf: Shelf, memory_of: MemoryOf, question: str
+) -> None:
+    shelf.put([memory_of("x", "\n".join(ISSUED), title="invoices", row=1)])
+    assert not ask(shelf, question).found
+
+
 def test_rows_of_which_two_columns_differ_are_not_said_to_be_unpaid(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:

@@ -59,6 +59,7 @@ from memctl.language.table_amounts import (
     row_cells,
     state_paid,
     times_in_column,
+    with_plain_decimals,
     written,
 )
 from memctl.language.term_analysis import WORD_PUNCTUATION, query_terms
@@ -166,8 +167,14 @@ _STATES = "paid invoiced billed issued sent done used received bezahlt payé pag
 _LISTS = lazy_regex(r",|\b(?:and|or|und|oder|et|ou|y|o|e)\b", re.IGNORECASE)
 _PARTICIPLE = lazy_regex(r"[^\W\d_]{2,}ed", re.IGNORECASE)
 _ASKS_UNPAID = lazy_regex(
-    r"\W*(?:which|what) (?P<things>\w+) (?:(?:are|is)(?: still)? unpaid"
-    r"|(?:are|is|have|has)(?: still)? not(?: yet)?(?: been)? paid(?: yet)?)\W*",
+    r"\W*(?:(?:which|what) (?P<things>\w+) (?:(?:are|is)(?: still)? (?:unpaid|outstanding|overdue)"
+    r"|(?:are|is|have|has)(?: still)? not(?: yet)?(?: been)? paid(?: yet)?"
+    r"|ha(?:ven|sn)['’]t(?: been)? paid(?: yet)?)"
+    r"|(?:how much(?: money)?|what) do(?:es)? (?P<debtor>(?!(?:we|i)\b).{1,60}?)(?: still)? owe"
+    r"(?: (?:me|us))?"
+    r"|(?:how much(?: money)?|what) do (?:we|i)(?: still)? owe(?: to)? (?P<creditor>.{1,60}?)"
+    r"|how much(?: money)? (?:is|are)(?: still)? (?:unpaid|outstanding|owed)"
+    r"(?: (?:by|from) (?P<payer>.{1,60}?)| to (?:me|us))?)(?: now| yet)?\W*",
     re.IGNORECASE,
 )
 _SUMS = "total totals altogether all sum sums add added up how much many amount insgesamt summe"
@@ -407,44 +414,78 @@ def _answer_of_rows(text: str, rows: Sequence[TableRow], *, unsure: bool) -> Ans
 def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
     """Return the rows without a day of payment, for "which invoices are unpaid?"; else None.
 
-    None too where no table has such rows, several have, or two columns of one say different.
-    What was cancelled is not unpaid.
+    Of "how much does Haas owe us?" it is those of Haas, with what they come to.  None too where no
+    table has such rows, several have, or two columns of one say different.  What was cancelled is
+    not unpaid.
     """
     asked = _ASKS_UNPAID.fullmatch(outcome.asked.text)
     if asked is None:
         return None
-    things = _terms(outcome, asked["things"])
-    found: list[tuple[TableRow, ...]] = []
+    things = _terms(outcome, asked["things"] or "")
+    of_whom = _terms(outcome, asked["debtor"] or asked["creditor"] or asked["payer"] or "")
+    found: list[tuple[str, tuple[TableRow, ...]]] = []
     for rows in outcome.tables:
         cells = _cells(rows)
         state = next(iter(state_paid(cells)), "")
         paid = paid_column(cells) or state
         if not paid or not things <= _terms_of(outcome, *_titles(rows), *rows[0].cells):
             continue
-        due = [row for row in rows if not is_cancelled(row.cells)]
+        if not _may_owe(asked, rows):
+            continue
+        due = [
+            row
+            for row in rows
+            if not is_cancelled(row.cells) and of_whom <= _terms_of(outcome, *row.cells.values())
+        ]
         unpaid = tuple(row for row in due if is_unpaid(row.cells.get(paid, "")))
         if state and any((row in unpaid) != is_unpaid(row.cells.get(state, "")) for row in due):
             return None  # it isn't known which of two columns is right
         if unpaid:
-            found.append(unpaid)
-    if len(found) != 1 or len(found[0]) > _MOST_LISTED:
+            found.append(("" if things else amount_column(cells), unpaid))
+    if len(found) != 1 or len(found[0][1]) > _MOST_LISTED:
         return None
-    excerpts = joined_by_passage(HitExcerpt(row.hit, row.start, row.end) for row in found[0])
+    amount, unpaid = found[0]
+    if not things and not all(is_number(row.cells.get(amount, "")) for row in unpaid):
+        return None
+    lines = [row.text for row in unpaid]
+    if not things:
+        plain = with_plain_decimals(_cells(unpaid))
+        lines[0] = f"{written(sum(number(row[amount]) for row in plain))} unpaid: {lines[0]}"
+    names = {
+        value
+        for row in unpaid
+        for value in row.cells.values()
+        if of_whom and of_whom <= _terms_of(outcome, value)
+    }
+    excerpts = joined_by_passage(HitExcerpt(row.hit, row.start, row.end) for row in unpaid)
     numbers = {each.hit.memory_id: place for place, each in enumerate(excerpts, start=1)}
-    return Answer(
-        "\n".join(f"{row.text} [{numbers[row.hit.memory_id]}]" for row in found[0]),
+    answer = Answer(
+        "\n".join(
+            f"{line} [{numbers[row.hit.memory_id]}]"
+            for line, row in zip(lines, unpaid, strict=True)
+        ),
         found=True,
         method=METHOD,
         confidence=_CONFIDENCE,
         citations=tuple(cite(place, each) for place, each in enumerate(excerpts, start=1)),
     )
+    return _as_unsure(answer) if len(names) > 1 else answer
+
+
+def _may_owe(asked: re.Match[str], rows: Sequence[TableRow]) -> bool:
+    """Return whether a table may be of what others owe, or of what is owed to others, as asked."""
+    said = re.sub(r"[_\W]+", " ", " ".join([*_titles(rows), *column_names(_cells(rows))]))
+    is_income, is_costs = bool(IS_INCOME.search(said)), bool(IS_COSTS.search(said))
+    if is_income == is_costs or asked["things"]:
+        return True
+    return is_costs if asked["creditor"] else is_income
 
 
 def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
     """Return an answer as unsure if it gives rows where only something else would answer.
 
-    That is their total or their count, which of them is the largest, what somebody is paid, or the
-    price of one where the rows have only that of many.
+    That is their total or their count, which of them is the largest or unpaid, what somebody is
+    paid, or the price of one where the rows have only that of many.
     """
     question = outcome.asked.text
     counts = _ASKS_COUNT.match(question)
@@ -453,7 +494,8 @@ def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
     asks_pay = _ASKS_PAY_OF.search(question)
     mean = _ASKS_MEAN.search(question)
     asks_count = counts and counts["counted"]  # not how often
-    asks_other = asks_count or asks_unit_price or extreme or mean or asks_pay
+    asks_unpaid = _ASKS_UNPAID.fullmatch(question)
+    asks_other = asks_count or asks_unit_price or extreme or mean or asks_pay or asks_unpaid
     if not (answer.found and answer.citations) or answer.method == METHOD:
         return answer
     lines = [line for cited in answer.citations for line in cited.quote.splitlines() if line]
