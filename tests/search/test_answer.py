@@ -25,11 +25,15 @@ from memctl.search.answering.evidence_parts import (
     lacks_count,
     lacks_difference,
     lacks_measure,
+    lacks_name,
     lacks_place,
     lacks_time,
     older_versions,
+    only_counts,
     only_denies,
+    only_plans,
     only_supposes,
+    only_tells_earlier,
     states_asked_value,
     superseded_documents,
 )
@@ -876,6 +880,9 @@ def test_what_is_changed_later_in_a_conversation_counts(
          "When does the train leave?", "Ira: The train leaves at 8:15."),
         (("Ira: The tent costs 120 euros.", "Bo: Really?", "Ira: sorry, 90 euros"),
          "How much does the tent cost?", "As of 2026-05-12: Ira: sorry, 90 euros"),
+        (("Ira: My phone number is 0151 2345678.", "Bo: Saved.",
+          "Ira: sorry, typo: it's 0151 2345679"),
+         "What is Ira's phone number?", "As of 2026-05-12: Ira: sorry, typo: it's 0151 2345679"),
     ],
 )  # fmt: skip
 def test_a_turn_about_something_else_changes_nothing_told_before(
@@ -1877,6 +1884,77 @@ def test_the_state_of_another_thing_is_no_earlier_one(shelf: Shelf, memory_of: M
 )
 def test_what_would_be_is_not_what_is(sentence: str, question: str, *, supposes: bool) -> None:
     assert only_supposes(sentence, question) is supposes
+
+
+@pytest.mark.parametrize(
+    ("sentence", "question", "lacks"),
+    [
+        ("An offer from a landlord, 245 in cash.", "Name of the landlord who offered?", True),
+        ("An offer from a landlord, Ned Sills.", "Name of the landlord who offered?", False),
+        ("The man in March was a Mr Sills.", "what's the name of our landlord", False),
+        ("It has a name of its own.", "what is the domain name", False),
+    ],
+)
+def test_a_name_asked_for_is_a_new_one(sentence: str, question: str, *, lacks: bool) -> None:
+    assert lacks_name(sentence, question) is lacks
+
+
+@pytest.mark.parametrize(
+    ("sentence", "question", "counts"),
+    [
+        ("A good letter: four changes, all sensible.", "what were the four changes?", True),
+        ("We saw three homes in a day.", "Which three care homes did I see?", True),
+        ("There are four changes: a list, a lamp.", "what were the four changes?", False),
+        ("They want a list, a lamp and a bell.", "what were the four changes?", False),
+        ("Four changes were made.", "how many changes were made", False),
+    ],
+)
+def test_things_that_are_asked_for_are_more_than_counted(
+    sentence: str, question: str, *, counts: bool
+) -> None:
+    assert only_counts(sentence, question) is counts
+
+
+@pytest.mark.parametrize(
+    ("sentence", "question", "plans"),
+    [
+        ("The beta is due on 16 March.", "When was the beta released?", True),
+        ("We will open it on 4 May.", "what day was it opened?", True),
+        ("The beta is due on 16 March.", "When is the beta due?", False),
+        ("It was planned for May and went out in June.", "When was it released?", False),
+        ("The beta went out today.", "When was the beta released?", False),
+    ],
+)
+def test_a_plan_is_no_time_at_which_something_was(
+    sentence: str, question: str, *, plans: bool
+) -> None:
+    assert only_plans(sentence, question) is plans
+
+
+@pytest.mark.parametrize("begins", ["from March on", "as of 1 March 2026"])
+def test_what_begins_with_a_time_was_not_so_before(
+    shelf: Shelf, memory_of: MemoryOf, begins: str
+) -> None:
+    rate = f"My hourly rate for new clients is 95 euros {begins}."
+    shelf.put([memory_of("x", rate, created_at=JANUARY), memory_of("y", "The office is small.")])
+    assert ask(shelf.searcher(), "What is my hourly rate for new clients?").found
+    given = ask(shelf.searcher(), "What was my hourly rate for new clients before March?")
+    assert not given.found
+
+
+@pytest.mark.parametrize(
+    ("sentence", "question", "earlier"),
+    [
+        ("It was 5 mg a day until February.", "what dose is he on now", True),
+        ("It was 5 mg a day until February.", "what dose was he on", False),
+        ("It was 5 mg until May, and is 2 now.", "what dose is he on now", False),
+        ("It was cold until now.", "how is the weather now", False),
+    ],
+)
+def test_what_was_until_a_day_is_not_what_is_now(
+    sentence: str, question: str, *, earlier: bool
+) -> None:
+    assert only_tells_earlier(sentence, question) is earlier
 
 
 def test_the_day_of_an_item_within_a_turn_is_kept(shelf: Shelf, memory_of: MemoryOf) -> None:

@@ -21,6 +21,7 @@ from memctl.language.word_lists import (
     known_names,
     load_language,
     month_numbers,
+    stop_words,
 )
 from memctl.literals import DATED_BY_FILE, NOT_IN_FORCE
 from memctl.patterns import lazy_regex
@@ -819,6 +820,63 @@ def _stem(noun: str) -> str:
     return noun.lower().removesuffix("s").removesuffix("ie").removesuffix("e")
 
 
+_LONG_WORD = lazy_regex(r"[^\W\d_][\w'’-]+")
+_ASKS_NAME = lazy_regex(
+    r"(?:^\W*|\bwhat(?:['’]s| is| was| are| were) )(?:the )?names? of"
+    r" (?:the|our|my|his|her|their)\b",
+    re.IGNORECASE,
+)
+_SMALL_NUMBER = rf"(?:[2-9]|1\d|20|{'|'.join(_SMALL_NUMBERS)})"
+_ASKS_WHICH_OF_MANY = lazy_regex(
+    rf"\b(?:what|which) (?:(?:are|were|is|was) )?(?:the |our |my |her |his |their )?"
+    rf"(?P<number>{_SMALL_NUMBER}) (?:[\w'’-]+ )?(?P<noun>[a-z]{{3,}}s)\b",
+    re.IGNORECASE,
+)
+_ASKS_FOR_NOW = lazy_regex(
+    r"\b(?:now|nowadays|currently|at (?:the moment|present))\b", re.IGNORECASE
+)
+_WAS_UNTIL = lazy_regex(
+    r"\b(?:was|were|used to be|had been)\b[^.;]*\b(?:until|till)\b(?! (?:now|today)\b)",
+    re.IGNORECASE,
+)
+_SAYS_NOW = lazy_regex(r"\b(?:now|since|is|are|['’]s)\b", re.IGNORECASE)
+
+
+def lacks_name(text: str, question: str) -> bool:
+    """Return whether a question asks for somebody's name, and a text in English has no new one."""
+    return _ASKS_NAME.search(question) is not None and not has_new_name(text, question)
+
+
+def has_new_name(text: str, question: str) -> bool:
+    """Return whether a text in English has a capitalised word that a question lacks."""
+    return any(
+        word[0].isupper() and not is_time_word(word) and word.lower() not in stop_words("en")
+        for word in set(_LONG_WORD.findall(text)).difference(_LONG_WORD.findall(question))
+    )
+
+
+def only_counts(text: str, question: str) -> bool:
+    """Return whether a question asks which some things are, and a text only says how many.
+
+    "What are the four changes?" is not answered by "four changes, all of them sensible".
+    """
+    asked = _ASKS_WHICH_OF_MANY.search(question)
+    if asked is None:
+        return False
+    said = rf"\b{asked['number']} (?:[\w'’-]+ )?{re.escape(_stem(asked['noun']))}\w*"
+    found = re.search(said, text, re.IGNORECASE)
+    return found is not None and not re.match(r"\W*[:(–—-]", text[found.end() :])
+
+
+def only_tells_earlier(text: str, question: str) -> bool:
+    """Return whether a question asks for what is now, and a text says what was until then."""
+    return (
+        _ASKS_FOR_NOW.search(question) is not None
+        and _WAS_UNTIL.search(text) is not None
+        and _SAYS_NOW.search(text) is None
+    )
+
+
 _DENIES = lazy_regex(
     r"\b(?:not|never|\w+n['’]t)\b[^.;:,]*\bany ?(?:more|longer)\b|\bno longer\b", re.IGNORECASE
 )
@@ -1058,6 +1116,24 @@ def lacks_time(text: str, hit: Hit, question: str) -> bool:
         _ASKS_WHEN_IT_WAS.match(question) is not None
         and not (has_relative_time(text) or _DIGIT_OR_TIME_WORD.search(text))
         and not (is_said(hit) or is_of_stated_day(hit) or _TIME_HEADING.search(hit.heading))
+    )
+
+
+_PLANS = lazy_regex(
+    r"\b(?:(?:is|are|['’]s|['’]re|now)(?: now| still)?"
+    r" (?:due|planned|scheduled|expected|(?:going|meant) to)"
+    r"|will|shall|should be|plans? to|hop(?:es?|ing) to|['’]ll)\b",
+    re.IGNORECASE,
+)
+_TELLS_PAST = lazy_regex(r"\b(?:was|were|had|did|has|have|['’]ve|\w{2,}ed)\b", re.IGNORECASE)
+
+
+def only_plans(text: str, question: str) -> bool:
+    """Return whether a question asks when something was, and a text in English tells a plan."""
+    return (
+        _ASKS_WHEN_IT_WAS.match(question) is not None
+        and _PLANS.search(text) is not None
+        and _TELLS_PAST.search(_PLANS.sub(" ", text)) is None
     )
 
 

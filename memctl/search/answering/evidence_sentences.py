@@ -53,12 +53,16 @@ from memctl.search.answering.evidence_parts import (
     lacks_count,
     lacks_difference,
     lacks_measure,
+    lacks_name,
     lacks_place,
     lacks_time,
     looking_back,
     older_versions,
+    only_counts,
     only_denies,
+    only_plans,
     only_supposes,
+    only_tells_earlier,
     quotable_parts,
     speaker_of_turn,
     split_parts,
@@ -282,6 +286,10 @@ def _rank(asked: str, outcome: SearchOutcome) -> list[EvidenceSentence]:
                 or lacks_count(draft.part.text, question)
                 or only_denies(draft.part.text, question)
                 or only_supposes(draft.part.text, question)
+                or only_plans(draft.part.text, question)
+                or only_counts(draft.part.text, question)
+                or only_tells_earlier(draft.part.text, question)
+                or lacks_name(draft.quoted_text, question)
                 or lacks_difference(draft.part.text, question)
                 or lacks_measure(draft.text_with_heads, question)
                 or is_contact_without_address(draft.quoted_text, question)

@@ -22,7 +22,7 @@ from memctl.language.table_amounts import drawn_cells, is_number, row_cells
 from memctl.language.table_amounts import number as number_in
 from memctl.language.term_analysis import query_terms
 from memctl.language.time_periods import days_of_iso
-from memctl.language.word_lists import known_names, stop_words
+from memctl.language.word_lists import known_names
 from memctl.patterns import lazy_regex
 from memctl.records import Answer, Citation, Hit
 from memctl.search.answering.evidence_parts import (
@@ -39,6 +39,7 @@ from memctl.search.answering.evidence_parts import (
     asks_when,
     asks_why,
     has_date,
+    has_new_name,
     has_reason,
     has_relative_time,
     is_dated_by_file,
@@ -46,7 +47,6 @@ from memctl.search.answering.evidence_parts import (
     is_of_stated_day,
     is_said,
     is_table_row,
-    is_time_word,
     lacks_measure,
     looking_back,
     may_tell_time,
@@ -638,16 +638,35 @@ def _fits_day_of_asking(item: EvidenceSentence, outcome: SearchOutcome) -> bool:
     return not asks_for_overdue(question) or min(first for first, _ in days) < outcome.asked_on
 
 
+_BEGINS = lazy_regex(
+    r"\b(?:from|since|as (?:of|from)|starting|beginning|effective|ab|seit|dès|depuis|desde|dal?)"
+    r"\s*$",
+    re.IGNORECASE,
+)
+_ENDS = lazy_regex(r"\b(?:until|till|up to|bis|jusqu['’]\w+|hasta|fino a[dl]?)\s*$", re.IGNORECASE)
+"""What stands before a time from which, or up to which, something is so."""
+
+
 def _lies_within(item: EvidenceSentence, limit: TimeExpression) -> bool:
     """Return whether a sentence was said in a period, or tells of a day in it.
 
     So does one with the words of the question for that: "before the party".  One that tells of
-    earlier days alone is not of the day on which it was said.
+    earlier days alone is not of the day on which it was said, nor one of what is so "from May on"
+    of the time before May.
     """
     if limit.text.casefold() in item.text.casefold():
         return True
-    said = item.hit.created_at
-    told = [days_of_iso(span.iso) for span in date_spans(item.text, said)]
+    said, name = item.hit.created_at, limit.text.partition(" ")[2]
+    named = re.search(rf"\b{re.escape(name)}\b", item.text, re.IGNORECASE) if name else None
+    if named and limit.first == date.min and _BEGINS.search(item.text, 0, named.start()):
+        return False
+    told = list[tuple[date, date]]()
+    for span in date_spans(item.text, said):
+        first, last = days_of_iso(span.iso)
+        begins = _BEGINS.search(item.text, 0, span.start) and first > limit.last
+        if begins or (_ENDS.search(item.text, 0, span.start) and last < limit.first):
+            return False
+        told.append((first, last))
     if any(first <= limit.last and last >= limit.first for first, last in told):
         return True
     is_report = bool(told) and all(last < said.date() for _, last in told)
@@ -759,16 +778,8 @@ def _gives(part: QuestionPart, answer: Answer) -> bool | None:
     if _ASKS_WHO.match(part.said):
         asked = query_terms(part.alone or part.said, ("en",))
         is_new = not set(query_terms(without_dates(said), ("en",))) <= set(asked)
-        return _has_new_name(said, part.alone) or (None if is_new else False)
+        return has_new_name(said, part.alone) or (None if is_new else False)
     return None
-
-
-def _has_new_name(said: str, question: str) -> bool:
-    """Return whether a text in English has a capitalised word that a question lacks."""
-    return any(
-        word[0].isupper() and not is_time_word(word) and word.lower() not in stop_words("en")
-        for word in set(_WORD.findall(said)).difference(_WORD.findall(question))
-    )
 
 
 def join_parts(

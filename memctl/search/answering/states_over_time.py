@@ -682,7 +682,8 @@ _IN_TIME = lazy_regex(
 )
 """Before "make it": somebody comes then."""
 _REVISES = lazy_regex(
-    r"\b(?:instead|no,? wait|wait,? no|scrap that|actually|rather|sorry|correction|i meant"
+    r"\b(?:instead|no,? wait|wait,? no|scrap that|actually|rather|sorry|correction|i meant|oops"
+    r"|typo|mistyped|my (?:mistake|bad)"
     r"|on second thoughts?|better|doch|lieber|stattdessen|plutôt|mejor|meglio|liever"
     r"|(?:ok(?:ay)?|fine|right|alright|so)(?=\b.*\bthen\b))\b",
     re.IGNORECASE,
@@ -692,7 +693,7 @@ _OF_PEOPLE = lazy_regex(
     r"\b(?:i|you|we|he|she|my|your|our|his|her|ich|du|er|wir|je|tu|nous|yo|tú|io|noi|ik|jij|wij)\b",
     re.IGNORECASE,
 )
-_REFERS_BACK = lazy_regex(r"\b(?:it|that|this|them|they)\b", re.IGNORECASE)
+_REFERS_BACK = lazy_regex(r"\b(?:it|that|this|them|they)\b(?:['’]s\b)?", re.IGNORECASE)
 _AGREES = lazy_regex(
     r"\W*(?:yes|yep|yeah|ok(?:ay)?|sure|fine|works|good|great|perfect|agreed|deal|done|will do"
     r"|ja|passt|gut|oui|d['’]accord|sí|vale|va bene|goed)\b|\W*👍",
@@ -739,7 +740,7 @@ def _revises(outcome: SearchOutcome, words: str, told: frozenset[str]) -> bool:
     if found and not (found["makes"] and _IN_TIME.search(words[: found.start()])):
         before_value, *others = outside_values(words[found.end() :])
         return bool(others) and outcome.terms_in(before_value) <= told
-    rest = _REVISES.sub(" ", " ".join(outside_values(words)))
+    rest = _REFERS_BACK.sub(" ", _REVISES.sub(" ", " ".join(outside_values(words))))
     is_of_people = _OF_PEOPLE.search(rest) is not None
     return (
         _REVISES.search(words) is not None and not is_of_people and outcome.terms_in(rest) <= told
