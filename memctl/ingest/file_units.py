@@ -72,6 +72,8 @@ class Unpacking(Struct):
     readers: Readers
     count: int = 0
     broken: list[str] = field(default_factory=list)
+    hints: set[str] = field(default_factory=set)
+    """What to do about the broken ones."""
     names: set[str] = field(default_factory=set)
     """The sources of the units, the broken ones too."""
 
@@ -130,7 +132,8 @@ class Unpacking(Struct):
         name = display_path(self.wanted.item.source.source)
         why = "; ".join(self.broken) or "there are none"
         reason = f"{name}: none of its {self.kind.units} can be read: {why}"
-        return ReadFailure(reason, "check where it comes from", UnreadableSource.__name__)
+        hint = next(iter(self.hints)) if len(self.hints) == 1 else "check where it comes from"
+        return ReadFailure(reason, hint, UnreadableSource.__name__)
 
     @property
     def prefix(self) -> str:
@@ -186,6 +189,7 @@ class Unpacking(Struct):
         if unit.problem:
             if len(self.broken) < _MOST_NAMED:
                 self.broken.append(unit.problem)
+            self.hints.update({unit.hint} - {""})
             reason = f"{display_path(source.source)}: {unit.problem}"
             return failed_outcome(source, ReadFailure(reason, unit.hint, UnreadableSource.__name__))
         self.count += 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import os
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -22,10 +23,11 @@ from msgspec.structs import replace
 
 from memctl.errors import OverLimit, UnreadableSource
 from memctl.files import open_regular
+from memctl.kb_settings import MAX_FILE_NAME_BYTES
 from memctl.readers.detection import detect_media_type
 from memctl.readers.file_kinds import kind_of_media_type
 from memctl.readers.file_names import display_name
-from memctl.readers.reader_errors import PARSER_ERRORS, damage_as_unreadable
+from memctl.readers.reader_errors import PARSER_ERRORS, damage_as_unreadable, is_disk_error
 from memctl.readers.units import UnitKeys, broken
 from memctl.readers.zip_directory import MAX_DIRECTORY_BYTES, directory_bytes
 from memctl.records import SourceText, Unit
@@ -109,7 +111,7 @@ def _read(
         if member.content is None:
             yield broken(key, member.problem, _HINT)
             continue
-        own = folder / f"{depth}" / (PurePosixPath(member.name).name or str(number))
+        own = folder / f"{depth}" / _file_name(member.name, number)
         own.parent.mkdir(exist_ok=True)
         try:
             unit = _unpack(member.content, own, key, budget)
@@ -121,6 +123,8 @@ def _read(
         except UnreadableSource as error:
             yield broken(key, error.message, error.hint)
         except PARSER_ERRORS as error:
+            if is_disk_error(error):
+                raise
             yield broken(key, f"it is damaged: {error}", "make the archive anew")
         finally:
             with suppress(OSError):
@@ -152,6 +156,13 @@ def _texts(
         )
     if is_empty:
         yield broken(unit.key, "it holds no text", "")
+
+
+def _file_name(member: str, number: int) -> str:
+    """Return what a member is called while it is read: its own name, if a file can have it."""
+    name = PurePosixPath(member).name
+    can_be = name not in ("", "..") and len(os.fsencode(name)) <= MAX_FILE_NAME_BYTES
+    return name if can_be else str(number)
 
 
 def _unpack(content: IO[bytes], path: Path, key: str, budget: _Budget) -> Unit:

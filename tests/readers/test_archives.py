@@ -118,6 +118,29 @@ def test_encrypted_and_damaged_members_say_so_and_the_others_are_read(tmp_path: 
     assert found["b.txt"] == "We sell the crane."
 
 
+def test_a_member_may_have_a_name_that_no_file_can_have(tmp_path: Path) -> None:
+    path, long = tmp_path / "x.zip", f"{'n' * 300}.txt"
+    path.write_bytes(_zip({f"a/{long}": "We sell the crane.", "..": "We keep the mill."}))
+    assert list(_units(path).values()) == ["We sell the crane.", "We keep the mill."]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_disk_without_room_to_unpack_is_not_called_a_damaged_archive(
+    tmp_path: Path, packed: bool
+) -> None:
+    resource = pytest.importorskip("resource")
+    path = tmp_path / ("x.tar.gz" if packed else "x.zip")
+    members = {"a.txt": b"We sell the crane. " * 5_000}
+    path.write_bytes(_tar(members, "w:gz") if packed else _zip(dict(members)))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            list(read(path))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
 def test_an_archive_unpacks_to_no_more_than_it_may(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

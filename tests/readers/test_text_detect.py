@@ -135,9 +135,7 @@ def test_text_in_other_encodings_is_text(tmp_path: Path, encoding: str) -> None:
     ("content", "kind"),
     [
         (b"\x7fELF\2\1\1\0" + bytes(256), "program"),
-        (b"PAR1" + bytes(100), "Parquet"),
         (b"7\x7f\x06\x82" + bytes(100), "log of an SQLite database"),
-        (b"PK\x03\x04" + bytes(range(256)), "zip"),
         (bytes(range(256)) * 4, "neither text nor"),
     ],
 )
@@ -148,6 +146,38 @@ def test_a_binary_file_that_nobody_reads_is_refused_by_its_kind(
         detect_media_type(_file(tmp_path, content, "thing"))
     assert "web pages" in raised.value.hint
     assert "PDF" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("content", "what_to_do"),
+    [
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "docx"),
+        (b"Rar!\x1a\x07" + bytes(100), "unpack it"),
+        (b"PAR1" + bytes(100), "CSV"),
+        (b"PK\x03\x04" + bytes(range(256)), ".zip"),
+        (bytes(4) + b"ftypheic" + bytes(100), "JPEG"),
+    ],
+)
+def test_what_another_program_can_convert_says_to_what(
+    tmp_path: Path, content: bytes, what_to_do: str
+) -> None:
+    with pytest.raises(UnreadableSource) as raised:
+        detect_media_type(_file(tmp_path, content, "thing"))
+    assert what_to_do in raised.value.hint
+
+
+def test_a_few_control_characters_do_not_make_a_long_western_text_binary(tmp_path: Path) -> None:
+    text = "The crane of the café is sold.\n".encode("cp1252") * 20
+    path = _file(tmp_path, text[:300] + b"\0\1" + text[300:], "a.txt")
+    assert detect_media_type(path) == "text/plain"
+
+
+@pytest.mark.parametrize("name", ["a.mbox", "a.eml", "a"])
+def test_mail_with_raw_bytes_in_it_is_mail(tmp_path: Path, name: str) -> None:
+    head = b"From: Ann <a@x.org>\nSubject: Crane\nDate: Fri, 01 May 2026 10:00:00 +0000\n\n"
+    opening = b"From a@x.org Fri May  1 10:00:00 2026\n" if name == "a.mbox" else b""
+    path = _file(tmp_path, opening + head + bytes(range(256)) * 20, name)
+    assert detect_media_type(path) == ("application/mbox" if opening else "message/rfc822")
 
 
 def test_an_office_file_under_a_password_says_so(tmp_path: Path) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ from memctl.ingest.batch_writing import OutcomeListener
 from memctl.ingest.discovery.inbox_scan import InboxFile
 from memctl.ingest.discovery.skip_rules import DEEPEST_FOLDER
 from memctl.ingest.discovery.sources import Source
+from memctl.kb_settings import reason_path
 from memctl.records import FileOutcome
 from memctl.watch.claims import ClaimedFile, Claims, claim_name
 from memctl.watch.hand_in import failed_files
@@ -211,3 +215,16 @@ def test_of_a_file_with_many_broken_parts_a_few_are_named_and_the_rest_is_counte
     failed = [event.message for event in place.drain() if event.kind == "failed"]
     assert len(failed) == 22  # 20 of them, how many more there are, and the file itself
     assert "480 more parts could not be read" in failed
+
+
+def test_an_archive_of_which_nothing_can_be_read_fails_with_what_to_do(place: Place) -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("a.txt", "Ann keeps bees.")
+    content = bytearray(file.getvalue())
+    content[content.index(b"PK\x01\x02") + 8] |= 1  # encrypted
+    place.drop("secret.zip", bytes(content))
+    assert kinds(place)["secret.zip"] == "failed"
+    reason = json.loads(reason_path(place.layout.failed / "secret.zip").read_text())
+    assert reason["message"] == "secret.zip: none of its files can be read: it is encrypted"
+    assert reason["hint"].startswith("unpack it")
