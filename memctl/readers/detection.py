@@ -389,6 +389,7 @@ def _mostly_yaml(text: str) -> bool:
 
 
 _DATABASE_LOG = "the log of an SQLite database, which is read with it"
+_ZEROS = "a disk image or damaged, for it begins with thousands of zero bytes"
 _OLD_OFFICE = "a file of an old Office format"
 _UNSUPPORTED_SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"BZh", "a bzip2 archive"),
@@ -424,6 +425,7 @@ _CONVERSIONS = {
     "a bitmap image": "save it as PNG or JPEG",
     "a HEIF or AVIF image": "save it as PNG or JPEG",
     "a Photoshop image": "save it as PNG or JPEG",
+    _ZEROS: "if it is to be a document, get it again from where it comes",
     "a zip archive": "give it the extension .zip to have the files in it read",
     _OLD_OFFICE: "save it as .docx, .xlsx or .pptx, or a message as .eml",
 }
@@ -479,6 +481,8 @@ def unsupported_kind(head: bytes) -> str:
     """Name the kind of a file that no reader knows; ``""`` if its signature is unknown."""
     if head[4:8] == b"ftyp":
         return "a HEIF or AVIF image"
+    if not head.strip(b"\0"):
+        return _ZEROS
     return next((kind for start, kind in _UNSUPPORTED_SIGNATURES if head.startswith(start)), "")
 
 

@@ -255,6 +255,13 @@ def test_a_file_of_zero_bytes_is_not_called_empty(tmp_path: Path, name: str) -> 
     assert "damaged" in caught.value.hint
 
 
+@pytest.mark.parametrize("name", ["a.txt", "a.pdf", "a"])
+def test_a_file_that_begins_with_zero_bytes_says_so(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UnreadableSource, match="begins with thousands of zero bytes") as caught:
+        list(read(_file(tmp_path, bytes(200_000) + b"end", name)))
+    assert "get it again" in caught.value.hint
+
+
 def test_a_long_run_of_blanks_is_an_empty_source(tmp_path: Path) -> None:
     with pytest.raises(EmptySource):
         list(read(_file(tmp_path, " \n" * 100_000, "a.txt")))

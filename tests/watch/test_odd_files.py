@@ -228,3 +228,16 @@ def test_an_archive_of_which_nothing_can_be_read_fails_with_what_to_do(place: Pl
     reason = json.loads(reason_path(place.layout.failed / "secret.zip").read_text())
     assert reason["message"] == "secret.zip: none of its files can be read: it is encrypted"
     assert reason["hint"].startswith("unpack it")
+
+
+def test_a_file_in_the_way_of_processed_is_named_and_waited_for(place: Place) -> None:
+    place.layout.processed.rmdir()
+    place.layout.processed.write_text("in the way")
+    place.drop("a.txt", "Ann keeps bees.")
+    (waiting,) = (event for event in place.drain() if event.kind == "waiting")
+    assert str(place.layout.processed) in waiting.message
+    assert "move it away" in waiting.hint
+    place.layout.processed.unlink()
+    place.drain()
+    assert place.tree(place.layout.processed) == ["a.txt"]
+    assert len(place.rows("documents", "id")) == 1
