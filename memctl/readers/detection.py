@@ -114,7 +114,7 @@ def _binary_type(path: Path, name: str, head: bytes) -> MediaType:
         return found
     if head.startswith(b"PK\x03\x04") and extension and extension.family != "text":
         return claimed  # a damaged file is no text; its reader says what is wrong with it
-    if head[257:262] == b"ustar":
+    if head[257:262] == _TAR:
         return "application/x-tar"
     if is_text(head) or _is_mail(head.decode("latin-1")):  # whatever a broken part of it has
         return ""
@@ -125,6 +125,8 @@ def _binary_type(path: Path, name: str, head: bytes) -> MediaType:
     kind = unsupported_kind(head)
     if extension and extension.family != "text" and (not kind or head.startswith(b"PK")):
         return claimed
+    if not head.strip(b"\0"):
+        kind = _ZEROS
     raise UnreadableSource(
         f"{display_name(name)} cannot be read: it is "
         f"{kind or 'neither text nor of a binary format that is known'}",
@@ -431,6 +433,7 @@ _CONVERSIONS = {
 }
 """What makes a file of a kind that no reader knows one that is read."""
 
+_TAR = b"ustar"
 _QUICKTIME_ATOMS = (b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot")
 _IMAGE_BRANDS = (b"heic", b"heix", b"heif", b"mif1", b"msf1", b"avif", b"avis", b"hevc")
 
@@ -444,7 +447,9 @@ def media_type_by_magic(head: bytes) -> MediaType:
         return {b"WAVE": "audio/wav", b"WEBP": "image/webp"}.get(head[8:12], "")
     if head.startswith(b"\x1aE\xdf\xa3"):
         return "video/webm" if b"webm" in head[:128] else "video/x-matroska"
-    return _base_media(head) or ("audio/mpeg" if _mpeg_audio(head) else "") or _late_pdf(head)
+    found = _base_media(head) or ("audio/mpeg" if _mpeg_audio(head) else "")
+    is_container = head[257:262] == _TAR or unsupported_kind(head)  # the PDF is one file of it
+    return found if found or is_container else _late_pdf(head)
 
 
 def _base_media(head: bytes) -> MediaType:
@@ -481,8 +486,6 @@ def unsupported_kind(head: bytes) -> str:
     """Name the kind of a file that no reader knows; ``""`` if its signature is unknown."""
     if head[4:8] == b"ftyp":
         return "a HEIF or AVIF image"
-    if not head.strip(b"\0"):
-        return _ZEROS
     return next((kind for start, kind in _UNSUPPORTED_SIGNATURES if head.startswith(start)), "")
 
 

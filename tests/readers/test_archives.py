@@ -84,6 +84,21 @@ def test_a_tar_is_read_packed_or_not_and_links_are_passed_over(
     assert not (tmp_path.parent / "c.txt").exists()
 
 
+@pytest.mark.parametrize("name", ["x.zip", "x.tar"])
+def test_an_archive_that_begins_with_a_pdf_is_no_pdf(tmp_path: Path, name: str) -> None:
+    pdf = (Path(__file__).parents[2] / "sample_inbox" / "fit-out budget.pdf").read_bytes()
+    path = tmp_path / name
+    if name == "x.tar":
+        path.write_bytes(_tar({"a.pdf": pdf, "b.txt": b"We sell the crane."}, "w"))
+    else:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+            archive.writestr("a.pdf", pdf)
+            archive.writestr("b.txt", "We sell the crane.")
+    found = _units(path)
+    assert found["b.txt"] == "We sell the crane."
+    assert "Fit-out" in found["a.pdf"]
+
+
 def test_a_packed_file_is_the_one_document_in_it(tmp_path: Path) -> None:
     path = tmp_path / "notes.md.gz"
     path.write_bytes(gzip.compress(b"# Crane\n\nWe sell it.\n"))
