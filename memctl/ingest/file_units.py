@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 SHARED = "shared"
 """In the metadata of that document: the documents of units that other files have, too."""
+UNREAD = "unread"
+"""In the metadata of that document: how many units could not be read."""
 BYTES_TOGETHER = 4 << 20
 UNITS_TOGETHER = 1024
 """At most this many units, or this much text, are judged together."""
@@ -71,7 +73,10 @@ class Unpacking(Struct):
     kind: FileKind
     readers: Readers
     count: int = 0
-    broken: list[str] = field(default_factory=list)
+    unread: int = 0
+    """How many units cannot be read."""
+    broken: dict[str, None] = field(default_factory=dict)
+    """Why, each reason once."""
     hints: set[str] = field(default_factory=set)
     """What to do about the broken ones."""
     names: set[str] = field(default_factory=set)
@@ -109,9 +114,11 @@ class Unpacking(Struct):
         name = display_path(source.name or source.source)
         units = self.kind.units.removesuffix("s") if self.count == 1 else self.kind.units
         said = f"{name} holds {self.count:,} {units}."
-        if self.broken:
-            said += f" {len(self.broken):,} {_BROKEN}: {'; '.join(self.broken)}."
+        if self.unread:
+            said += f" {self.unread:,} {_BROKEN}: {'; '.join(self.broken)}."
         metadata: dict[str, Any] = {self.kind.units: self.count}
+        if self.unread:
+            metadata[UNREAD] = self.unread
         if shared:
             metadata[SHARED] = list(shared)
         whole = Segment(0, len(said), "properties")  # not said in the text, so no memory
@@ -187,8 +194,9 @@ class Unpacking(Struct):
         )
         self.names.add(source.source)
         if unit.problem:
+            self.unread += 1
             if len(self.broken) < _MOST_NAMED:
-                self.broken.append(unit.problem)
+                self.broken[unit.problem] = None
             self.hints.update({unit.hint} - {""})
             reason = f"{display_path(source.source)}: {unit.problem}"
             return failed_outcome(source, ReadFailure(reason, unit.hint, UnreadableSource.__name__))
