@@ -479,7 +479,7 @@ def _late_pdf(head: bytes) -> MediaType:
     """PDF readers accept a signature anywhere in the first kilobyte, after junk."""
     place = head[:1024].find(b"%PDF-")
     junk = head[:place].strip(b" \t\r\n\0\xef\xbb\xbf")
-    return "application/pdf" if place > 0 and (not junk or not junk.isascii()) else ""
+    return "application/pdf" if place > 0 and (not junk or not is_text(junk)) else ""
 
 
 def unsupported_kind(head: bytes) -> str:
@@ -487,6 +487,10 @@ def unsupported_kind(head: bytes) -> str:
     if head[4:8] == b"ftyp":
         return "a HEIF or AVIF image"
     return next((kind for start, kind in _UNSUPPORTED_SIGNATURES if head.startswith(start)), "")
+
+
+_PACKAGE_PART = "[Content_Types].xml"
+"""What every file of Office has; see ECMA-376, part 2."""
 
 
 def office_type(path: Path) -> MediaType:
@@ -504,9 +508,12 @@ def office_type(path: Path) -> MediaType:
             if "mimetype" in names:  # as EPUB and OpenDocument say what they are
                 with archive.open("mimetype") as member:
                     said = member.read(100).decode("ascii", "replace").strip()
-                if said.removesuffix("-template") in FILE_KINDS:
-                    return said.removesuffix("-template")
+                kind = FILE_KINDS.get(said.removesuffix("-template"))
+                if kind is not None and kind.family == "office":
+                    return kind.media_type
     except (RuntimeError, zlib.error, EOFError, zipfile.BadZipFile, OSError, ValueError):
+        return ""
+    if _PACKAGE_PART not in names:  # an archive that has a folder of such a name
         return ""
     for kind in FILE_KINDS.values():
         if kind.zip_folder and any(name.startswith(kind.zip_folder) for name in names):

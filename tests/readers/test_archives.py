@@ -187,6 +187,13 @@ def test_a_cut_off_archive_is_refused_and_office_files_are_none(tmp_path: Path) 
     assert kind_of_units(word, "x.docx") is None
 
 
+@pytest.mark.parametrize("folder", ["word", "xl", "ppt"])
+def test_an_archive_with_a_folder_of_office_is_an_archive(tmp_path: Path, folder: str) -> None:
+    path = tmp_path / "x.zip"
+    path.write_bytes(_zip({f"{folder}/a.txt": "We sell the crane.", "mimetype": "text/plain"}))
+    assert _units(path)[f"{folder}/a.txt"] == "We sell the crane."
+
+
 def test_a_slack_export_has_the_names_of_its_users(tmp_path: Path) -> None:
     users = [{"id": "U1", "name": "ann", "profile": {"real_name": "Ann Lee"}}]
     day = [{"type": "message", "user": "U1", "ts": "1777629600.000100", "text": "We sell it."}]

@@ -95,6 +95,11 @@ def test_a_zip_file_is_the_office_format_of_its_members(
     assert detect_media_type(path) == expected
 
 
+def test_a_text_that_speaks_of_pdf_is_text(tmp_path: Path) -> None:
+    path = _file(tmp_path, "Über PDF: sie beginnt mit %PDF-1.7, endet mit %%EOF.\n", "a.md")
+    assert detect_media_type(path) == "text/markdown"
+
+
 def test_a_web_page_saved_as_pdf_is_a_web_page(tmp_path: Path) -> None:
     assert (
         detect_media_type(_file(tmp_path, "<!DOCTYPE html><p>404</p>", "paper.pdf")) == "text/html"

@@ -40,7 +40,7 @@ def read(path: Path, name: str) -> Iterator[SourceText]:
     Raises:
         UnreadableSource: A program writes to it; or it is damaged or encrypted.
     """
-    kind = "an unencrypted SQLite database"
+    kind = "an SQLite database that is not encrypted"
     with (
         _with_logs(path, name) as uri,
         damage_as_unreadable(name, kind, sqlite3.Error),
