@@ -19,6 +19,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memctl.errors import UnreadableSource
+from memctl.formatting import format_count
 from memctl.ids import document_id
 from memctl.ingest.batches import (
     IdentifiedSource,
@@ -73,6 +74,8 @@ class Unpacking(Struct):
     kind: FileKind
     readers: Readers
     count: int = 0
+    hidden: int = 0
+    """How many are left out because they are hidden."""
     unread: int = 0
     """How many units cannot be read."""
     broken: dict[str, None] = field(default_factory=dict)
@@ -119,6 +122,9 @@ class Unpacking(Struct):
         metadata: dict[str, Any] = {self.kind.units: self.count}
         if self.unread:
             metadata[UNREAD] = self.unread
+        if self.hidden:
+            said += f" Left out: {format_count(self.hidden, 'hidden file')}."
+            metadata[LEFT_OUT] = self.hidden
         if shared:
             metadata[SHARED] = list(shared)
         whole = Segment(0, len(said), "properties")  # not said in the text, so no memory
@@ -168,6 +174,9 @@ class Unpacking(Struct):
         parts: list[SourceText] = []
         for text in read_parts(self.wanted.item, self.readers):
             assert text.unit is not None
+            if text.unit.is_hidden:
+                self.hidden += 1
+                continue
             if parts and parts[0].unit is not None and parts[0].unit.key != text.unit.key:
                 yield parts
                 parts = []

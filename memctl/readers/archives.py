@@ -27,6 +27,7 @@ from memctl.kb_settings import MAX_FILE_NAME_BYTES
 from memctl.readers.detection import detect_media_type
 from memctl.readers.file_kinds import kind_of_media_type
 from memctl.readers.file_names import display_name
+from memctl.readers.pieces import new_document
 from memctl.readers.reader_errors import PARSER_ERRORS, damage_as_unreadable, is_disk_error
 from memctl.readers.units import UnitKeys, broken
 from memctl.readers.zip_directory import MAX_DIRECTORY_BYTES, directory_bytes
@@ -42,7 +43,7 @@ DEEPEST = 2
 """An archive may lie in another one, and no deeper."""
 
 ARCHIVES = ("application/zip", "application/x-tar", "application/gzip")
-_LEFT_OUT = ("__MACOSX", "Thumbs.db", "desktop.ini")
+_OF_SYSTEM = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
 _BLOCK = 1 << 20
 _HINT = "unpack it, and ingest what is wanted of it"
 
@@ -104,7 +105,10 @@ def _read(
 ) -> Iterator[SourceText]:
     keys = UnitKeys()
     for number, member in enumerate(_members(path, name, folder, budget)):
-        if _is_left_out(member.name):
+        if _is_of_system(member.name):
+            continue
+        if _is_hidden(member.name):
+            yield new_document(unit=Unit(f"{prefix}{member.name}", is_hidden=True))
             continue
         budget.take_member()
         key = keys.new(f"{prefix}{member.name}")
@@ -183,10 +187,15 @@ def _unpack(content: IO[bytes], path: Path, key: str, budget: _Budget) -> Unit:
     return Unit(key, digest.hexdigest(), size)
 
 
-def _is_left_out(name: str) -> bool:
-    """Return whether a member is hidden, or a note of the system, as such files in folders are."""
+def _is_of_system(name: str) -> bool:
+    """Return whether a member is a note of the system that says nothing of its own."""
     parts = PurePosixPath(name).parts
-    return any(part.startswith(".") or part in _LEFT_OUT for part in parts if part != "..")
+    return any(part.startswith("._") or part in _OF_SYSTEM for part in parts)
+
+
+def _is_hidden(name: str) -> bool:
+    """Return whether a member is hidden, or in a folder that is."""
+    return any(part.startswith(".") and part != ".." for part in PurePosixPath(name).parts)
 
 
 # --- the formats ----------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def test_members_are_read_by_their_own_kinds(tmp_path: Path) -> None:
             "mail/box.mbox": BOX, "empty.txt": "", "__MACOSX/a.md": "no", ".hidden": "no",
         })
     )  # fmt: skip
-    texts = {text.unit.key: text for text in read(path) if text.unit}
+    texts = {text.unit.key: text for text in read(path) if text.unit and not text.unit.is_hidden}
     assert set(texts) == {"notes/a.md", "b.csv", "mail/box.mbox!/1@x.org", "empty.txt"}
     note = texts["notes/a.md"]
     assert (note.title, note.media_type, note.reader) == ("Crane", "text/markdown", "markdown/2")

@@ -17,7 +17,7 @@ from memctl.ingest.batch_writing import OutcomeListener
 from memctl.ingest.discovery.inbox_scan import InboxFile
 from memctl.ingest.discovery.skip_rules import DEEPEST_FOLDER
 from memctl.ingest.discovery.sources import Source
-from memctl.kb_settings import reason_path
+from memctl.kb_settings import Inbox, reason_path
 from memctl.records import FileOutcome
 from memctl.watch.claims import ClaimedFile, Claims, claim_name
 from memctl.watch.hand_in import failed_files
@@ -241,3 +241,20 @@ def test_a_file_in_the_way_of_processed_is_named_and_waited_for(place: Place) ->
     place.drain()
     assert place.tree(place.layout.processed) == ["a.txt"]
     assert len(place.rows("documents", "id")) == 1
+
+
+def test_an_archive_of_which_hidden_files_are_left_out_is_not_deleted(place: Place) -> None:
+    place.set(inboxes=(Inbox(place.layout.inbox, "delete"),))
+    for name, members in [
+        ("all.zip", {"a.txt": "Ann keeps bees.", "__MACOSX/._a.txt": "x", ".DS_Store": "x"}),
+        ("some.zip", {"b.txt": "Bob keeps goats.", ".notes/c.txt": "Tom keeps geese."}),
+    ]:
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w") as archive:
+            for member, content in members.items():
+                archive.writestr(member, content)
+        place.drop(name, file.getvalue())
+    said = {event.source: event.message for event in place.drain() if event.source}
+    assert said["all.zip"] == "all.zip holds 1 file."
+    assert said["some.zip"] == "some.zip holds 1 file. Left out: 1 hidden file."
+    assert place.tree(place.layout.processed) == ["some.zip"]
