@@ -143,7 +143,8 @@ class Unpacking(Struct):
     def failure(self) -> ReadFailure:
         """Why nothing of the file is taken in, where none of its units can be read."""
         name = display_path(self.wanted.item.source.source)
-        why = "; ".join(self.broken) or "there are none"
+        none = "they are hidden" if self.hidden else "there are none"
+        why = "; ".join(self.broken) or none
         reason = f"{name}: none of its {self.kind.units} can be read: {why}"
         hint = next(iter(self.hints)) if len(self.hints) == 1 else "check where it comes from"
         return ReadFailure(reason, hint, UnreadableSource.__name__)

@@ -258,3 +258,12 @@ def test_an_archive_of_which_hidden_files_are_left_out_is_not_deleted(place: Pla
     assert said["all.zip"] == "all.zip holds 1 file."
     assert said["some.zip"] == "some.zip holds 1 file. Left out: 1 hidden file."
     assert place.tree(place.layout.processed) == ["some.zip"]
+
+
+def test_an_archive_of_nothing_but_hidden_files_fails_and_says_so(place: Place) -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(".notes/a.txt", "Ann keeps bees.")
+    place.drop("a.zip", file.getvalue())
+    (failed,) = (event for event in place.drain() if event.kind == "failed")
+    assert failed.message == "a.zip: none of its files can be read: they are hidden"
