@@ -267,6 +267,8 @@ class Unit(Struct, frozen=True):
     problem: str = ""
     """Why it cannot be read; it has no text then."""
     hint: str = ""
+    is_hidden: bool = False
+    """Whether it is left out because it is hidden, as such files in folders are."""
 
 
 class SourceText(Struct, frozen=True):

@@ -19,6 +19,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from memctl.errors import UnreadableSource
+from memctl.formatting import format_count
 from memctl.ids import document_id
 from memctl.ingest.batches import (
     IdentifiedSource,
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 SHARED = "shared"
 """In the metadata of that document: the documents of units that other files have, too."""
+UNREAD = "unread"
+"""In the metadata of that document: how many units could not be read."""
 BYTES_TOGETHER = 4 << 20
 UNITS_TOGETHER = 1024
 """At most this many units, or this much text, are judged together."""
@@ -71,7 +74,14 @@ class Unpacking(Struct):
     kind: FileKind
     readers: Readers
     count: int = 0
-    broken: list[str] = field(default_factory=list)
+    hidden: int = 0
+    """How many are left out because they are hidden."""
+    unread: int = 0
+    """How many units cannot be read."""
+    broken: dict[str, None] = field(default_factory=dict)
+    """Why, each reason once."""
+    hints: set[str] = field(default_factory=set)
+    """What to do about the broken ones."""
     names: set[str] = field(default_factory=set)
     """The sources of the units, the broken ones too."""
 
@@ -107,9 +117,14 @@ class Unpacking(Struct):
         name = display_path(source.name or source.source)
         units = self.kind.units.removesuffix("s") if self.count == 1 else self.kind.units
         said = f"{name} holds {self.count:,} {units}."
-        if self.broken:
-            said += f" {len(self.broken):,} {_BROKEN}: {'; '.join(self.broken)}."
+        if self.unread:
+            said += f" {self.unread:,} {_BROKEN}: {'; '.join(self.broken)}."
         metadata: dict[str, Any] = {self.kind.units: self.count}
+        if self.unread:
+            metadata[UNREAD] = self.unread
+        if self.hidden:
+            said += f" Left out: {format_count(self.hidden, 'hidden file')}."
+            metadata[LEFT_OUT] = self.hidden
         if shared:
             metadata[SHARED] = list(shared)
         whole = Segment(0, len(said), "properties")  # not said in the text, so no memory
@@ -128,9 +143,11 @@ class Unpacking(Struct):
     def failure(self) -> ReadFailure:
         """Why nothing of the file is taken in, where none of its units can be read."""
         name = display_path(self.wanted.item.source.source)
-        why = "; ".join(self.broken) or "there are none"
+        none = "they are hidden" if self.hidden else "there are none"
+        why = "; ".join(self.broken) or none
         reason = f"{name}: none of its {self.kind.units} can be read: {why}"
-        return ReadFailure(reason, "check where it comes from", UnreadableSource.__name__)
+        hint = next(iter(self.hints)) if len(self.hints) == 1 else "check where it comes from"
+        return ReadFailure(reason, hint, UnreadableSource.__name__)
 
     @property
     def prefix(self) -> str:
@@ -158,6 +175,9 @@ class Unpacking(Struct):
         parts: list[SourceText] = []
         for text in read_parts(self.wanted.item, self.readers):
             assert text.unit is not None
+            if text.unit.is_hidden:
+                self.hidden += 1
+                continue
             if parts and parts[0].unit is not None and parts[0].unit.key != text.unit.key:
                 yield parts
                 parts = []
@@ -184,8 +204,10 @@ class Unpacking(Struct):
         )
         self.names.add(source.source)
         if unit.problem:
+            self.unread += 1
             if len(self.broken) < _MOST_NAMED:
-                self.broken.append(unit.problem)
+                self.broken[unit.problem] = None
+            self.hints.update({unit.hint} - {""})
             reason = f"{display_path(source.source)}: {unit.problem}"
             return failed_outcome(source, ReadFailure(reason, unit.hint, UnreadableSource.__name__))
         self.count += 1

@@ -31,6 +31,8 @@ class ContentCounts(Struct, frozen=True):
     """Length of a recording."""
     attachments: tuple[str, ...] = ()
     """What came with a message, by its names; text in it has been read."""
+    holds: Mapping[str, int] = {}
+    """Of a file of many, such as an archive: how many are remembered, by what they are called."""
 
 
 class MemoryCounts(Struct, frozen=True):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict, replace
 
+from memctl.formatting import format_count
 from memctl.ingest.discovery.inbox_scan import (
     ALLOW_READING_HINT,
     InboxFile,
@@ -22,6 +23,8 @@ from memctl.ingest.discovery.inbox_scan import (
 )
 from memctl.ingest.discovery.skip_rules import SKIP_REASONS_IN_WORDS, TOO_DEEP
 from memctl.ingest.discovery.sources import path_of, printable
+from memctl.ingest.file_units import UNREAD
+from memctl.literals import LISTING_READER
 from memctl.paths import display_path
 from memctl.provenance.file_provenance import (
     ContentCounts,
@@ -29,6 +32,7 @@ from memctl.provenance.file_provenance import (
     FileReference,
     MemoryCounts,
 )
+from memctl.readers.file_kinds import UNIT_NAMES
 from memctl.readers.media.subtitles import SIDECARS
 from memctl.records import WRITTEN_OUTCOMES
 from memctl.rows.supersession import is_next_version, lineage_of
@@ -350,11 +354,11 @@ class DocumentOutcomes:
             document_source=found["source"],
             title="" if found["namespace"] in self._private else found["title"] or "",
             understood_by=found["method"],
-            missing=tuple(found["missing"] or ()),
+            missing=(*(found["missing"] or ()), *_unread_units(found)),
             models=found["models"],
             passages=made.level(id_, "evidence"),
             facts=made.level(id_, "memory"),
-            content=made.content(id_, found["metadata"]),
+            content=replace(made.content(id_, found["metadata"]), holds=_units(found)),
             memories=made.memories(id_, first),
             same_as=self._place(id_, found["source"]) if receipt.outcome == "known" else "",
             reader=found["reader"] if receipt.outcome == "remembered" else receipt.reader,
@@ -562,6 +566,21 @@ def _rows_with_history(table: pa.Table) -> Sequence[Row]:
     )
     rows: list[Row] = table.filter(is_touched).to_pylist()
     return rows
+
+
+def _units(found: Mapping[str, Any]) -> dict[str, int]:
+    """Return how many units of a file of many are remembered, by what they are called."""
+    if found["reader"] != LISTING_READER:
+        return {}
+    metadata = json.loads(found["metadata"] or "{}")
+    return {name: metadata[name] for name in UNIT_NAMES if name in metadata}
+
+
+def _unread_units(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how many units of a file of many could not be read."""
+    for name in _units(found):
+        if unread := json.loads(found["metadata"]).get(UNREAD):
+            yield format_count(unread, name.removesuffix("s"))
 
 
 def _attachment_names(attachments: Iterable[Any]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import os
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -22,10 +23,12 @@ from msgspec.structs import replace
 
 from memctl.errors import OverLimit, UnreadableSource
 from memctl.files import open_regular
+from memctl.kb_settings import MAX_FILE_NAME_BYTES
 from memctl.readers.detection import detect_media_type
 from memctl.readers.file_kinds import kind_of_media_type
 from memctl.readers.file_names import display_name
-from memctl.readers.reader_errors import PARSER_ERRORS, damage_as_unreadable
+from memctl.readers.pieces import new_document
+from memctl.readers.reader_errors import PARSER_ERRORS, damage_as_unreadable, is_disk_error
 from memctl.readers.units import UnitKeys, broken
 from memctl.readers.zip_directory import MAX_DIRECTORY_BYTES, directory_bytes
 from memctl.records import SourceText, Unit
@@ -40,7 +43,7 @@ DEEPEST = 2
 """An archive may lie in another one, and no deeper."""
 
 ARCHIVES = ("application/zip", "application/x-tar", "application/gzip")
-_LEFT_OUT = ("__MACOSX", "Thumbs.db", "desktop.ini")
+_OF_SYSTEM = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
 _BLOCK = 1 << 20
 _HINT = "unpack it, and ingest what is wanted of it"
 
@@ -102,14 +105,17 @@ def _read(
 ) -> Iterator[SourceText]:
     keys = UnitKeys()
     for number, member in enumerate(_members(path, name, folder, budget)):
-        if _is_left_out(member.name):
+        if _is_of_system(member.name):
+            continue
+        if _is_hidden(member.name):
+            yield new_document(unit=Unit(f"{prefix}{member.name}", is_hidden=True))
             continue
         budget.take_member()
         key = keys.new(f"{prefix}{member.name}")
         if member.content is None:
             yield broken(key, member.problem, _HINT)
             continue
-        own = folder / f"{depth}" / (PurePosixPath(member.name).name or str(number))
+        own = folder / f"{depth}" / _file_name(member.name, number)
         own.parent.mkdir(exist_ok=True)
         try:
             unit = _unpack(member.content, own, key, budget)
@@ -121,6 +127,8 @@ def _read(
         except UnreadableSource as error:
             yield broken(key, error.message, error.hint)
         except PARSER_ERRORS as error:
+            if is_disk_error(error):
+                raise
             yield broken(key, f"it is damaged: {error}", "make the archive anew")
         finally:
             with suppress(OSError):
@@ -154,6 +162,13 @@ def _texts(
         yield broken(unit.key, "it holds no text", "")
 
 
+def _file_name(member: str, number: int) -> str:
+    """Return what a member is called while it is read: its own name, if a file can have it."""
+    name = PurePosixPath(member).name
+    can_be = name not in ("", "..") and len(os.fsencode(name)) <= MAX_FILE_NAME_BYTES
+    return name if can_be else str(number)
+
+
 def _unpack(content: IO[bytes], path: Path, key: str, budget: _Budget) -> Unit:
     """Write a member to a file.
 
@@ -172,10 +187,15 @@ def _unpack(content: IO[bytes], path: Path, key: str, budget: _Budget) -> Unit:
     return Unit(key, digest.hexdigest(), size)
 
 
-def _is_left_out(name: str) -> bool:
-    """Return whether a member is hidden, or a note of the system, as such files in folders are."""
+def _is_of_system(name: str) -> bool:
+    """Return whether a member is a note of the system that says nothing of its own."""
     parts = PurePosixPath(name).parts
-    return any(part.startswith(".") or part in _LEFT_OUT for part in parts if part != "..")
+    return any(part.startswith("._") or part in _OF_SYSTEM for part in parts)
+
+
+def _is_hidden(name: str) -> bool:
+    """Return whether a member is hidden, or in a folder that is."""
+    return any(part.startswith(".") and part != ".." for part in PurePosixPath(name).parts)
 
 
 # --- the formats ----------------------------------------------------------------------------------

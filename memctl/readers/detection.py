@@ -39,6 +39,9 @@ _TEXT_CONTROLS = 0.02
 """Random bytes are one tenth control characters; text has next to none."""
 
 _FEW_CONTROLS = 2
+_DAMAGE = 0.005
+"""The share of control characters that a long text may have where some bytes are no UTF-8."""
+
 _LONGEST_CHARACTER = 4
 """Bytes in UTF-8."""
 
@@ -111,9 +114,9 @@ def _binary_type(path: Path, name: str, head: bytes) -> MediaType:
         return found
     if head.startswith(b"PK\x03\x04") and extension and extension.family != "text":
         return claimed  # a damaged file is no text; its reader says what is wrong with it
-    if head[257:262] == b"ustar":
+    if head[257:262] == _TAR:
         return "application/x-tar"
-    if is_text(head):
+    if is_text(head) or _is_mail(head.decode("latin-1")):  # whatever a broken part of it has
         return ""
     if is_encrypted_office(head):
         raise EncryptedSource(
@@ -122,10 +125,12 @@ def _binary_type(path: Path, name: str, head: bytes) -> MediaType:
     kind = unsupported_kind(head)
     if extension and extension.family != "text" and (not kind or head.startswith(b"PK")):
         return claimed
+    if not head.strip(b"\0"):
+        kind = _ZEROS
     raise UnreadableSource(
         f"{display_name(name)} cannot be read: it is "
         f"{kind or 'neither text nor of a binary format that is known'}",
-        supported_hint(),
+        _CONVERSIONS.get(kind) or supported_hint(),
     )
 
 
@@ -162,14 +167,16 @@ def _is_utf8(head: bytes) -> bool:
 
 
 def _is_western(head: bytes) -> bool:
-    """Return whether a short text in a legacy encoding can be one of a Western language.
+    """Return whether text with few bytes outside ASCII can be one of a Western language.
 
-    Of random bytes half are outside ASCII, and a quarter are symbols there.
+    Of random bytes half are outside ASCII, and a quarter are symbols there.  A control character
+    is damage in a long text, such as one broken message of a mail box, and tells against a short.
     """
     foreign = sum(byte >= 0x80 for byte in head)
     symbols = sum(0x80 <= byte < 0xC0 for byte in head)
-    has_controls = len(head.translate(None, _CONTROLS)) < len(head)
-    return not has_controls and 3 * foreign <= len(head) and 6 * symbols <= len(head)
+    controls = len(head) - len(head.translate(None, _CONTROLS))
+    is_clean = controls <= _DAMAGE * len(head)
+    return is_clean and 3 * foreign <= len(head) and 6 * symbols <= len(head)
 
 
 def _is_printable(head: bytes, encoding: str) -> bool:
@@ -384,6 +391,8 @@ def _mostly_yaml(text: str) -> bool:
 
 
 _DATABASE_LOG = "the log of an SQLite database, which is read with it"
+_ZEROS = "a disk image or damaged, for it begins with thousands of zero bytes"
+_OLD_OFFICE = "a file of an old Office format"
 _UNSUPPORTED_SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"BZh", "a bzip2 archive"),
     (b"\xfd7zXZ\0", "an xz archive"),
@@ -402,10 +411,29 @@ _UNSUPPORTED_SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"\xd9\xd5\x05\xf9 \xa1c\xd7", _DATABASE_LOG),
     (b"BM", "a bitmap image"),
     (b"8BPS", "a Photoshop image"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a file of an old Office format"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _OLD_OFFICE),
     (b"PK", "a zip archive"),
 )
 
+_UNPACK = "unpack it, and ingest what is wanted of it"
+_CONVERSIONS = {
+    "a bzip2 archive": _UNPACK,
+    "an xz archive": _UNPACK,
+    "a zstd archive": _UNPACK,
+    "a 7z archive": _UNPACK,
+    "a rar archive": _UNPACK,
+    "a Parquet table": "save it as CSV or JSON lines",
+    "an Arrow table": "save it as CSV or JSON lines",
+    "a bitmap image": "save it as PNG or JPEG",
+    "a HEIF or AVIF image": "save it as PNG or JPEG",
+    "a Photoshop image": "save it as PNG or JPEG",
+    _ZEROS: "if it is to be a document, get it again from where it comes",
+    "a zip archive": "give it the extension .zip to have the files in it read",
+    _OLD_OFFICE: "save it as .docx, .xlsx or .pptx, or a message as .eml",
+}
+"""What makes a file of a kind that no reader knows one that is read."""
+
+_TAR = b"ustar"
 _QUICKTIME_ATOMS = (b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot")
 _IMAGE_BRANDS = (b"heic", b"heix", b"heif", b"mif1", b"msf1", b"avif", b"avis", b"hevc")
 
@@ -419,7 +447,9 @@ def media_type_by_magic(head: bytes) -> MediaType:
         return {b"WAVE": "audio/wav", b"WEBP": "image/webp"}.get(head[8:12], "")
     if head.startswith(b"\x1aE\xdf\xa3"):
         return "video/webm" if b"webm" in head[:128] else "video/x-matroska"
-    return _base_media(head) or ("audio/mpeg" if _mpeg_audio(head) else "") or _late_pdf(head)
+    found = _base_media(head) or ("audio/mpeg" if _mpeg_audio(head) else "")
+    is_container = head[257:262] == _TAR or unsupported_kind(head)  # the PDF is one file of it
+    return found if found or is_container else _late_pdf(head)
 
 
 def _base_media(head: bytes) -> MediaType:
@@ -449,7 +479,7 @@ def _late_pdf(head: bytes) -> MediaType:
     """PDF readers accept a signature anywhere in the first kilobyte, after junk."""
     place = head[:1024].find(b"%PDF-")
     junk = head[:place].strip(b" \t\r\n\0\xef\xbb\xbf")
-    return "application/pdf" if place > 0 and (not junk or not junk.isascii()) else ""
+    return "application/pdf" if place > 0 and (not junk or not is_text(junk)) else ""
 
 
 def unsupported_kind(head: bytes) -> str:
@@ -457,6 +487,10 @@ def unsupported_kind(head: bytes) -> str:
     if head[4:8] == b"ftyp":
         return "a HEIF or AVIF image"
     return next((kind for start, kind in _UNSUPPORTED_SIGNATURES if head.startswith(start)), "")
+
+
+_PACKAGE_PART = "[Content_Types].xml"
+"""What every file of Office has; see ECMA-376, part 2."""
 
 
 def office_type(path: Path) -> MediaType:
@@ -474,9 +508,12 @@ def office_type(path: Path) -> MediaType:
             if "mimetype" in names:  # as EPUB and OpenDocument say what they are
                 with archive.open("mimetype") as member:
                     said = member.read(100).decode("ascii", "replace").strip()
-                if said.removesuffix("-template") in FILE_KINDS:
-                    return said.removesuffix("-template")
+                kind = FILE_KINDS.get(said.removesuffix("-template"))
+                if kind is not None and kind.family == "office":
+                    return kind.media_type
     except (RuntimeError, zlib.error, EOFError, zipfile.BadZipFile, OSError, ValueError):
+        return ""
+    if _PACKAGE_PART not in names:  # an archive that has a folder of such a name
         return ""
     for kind in FILE_KINDS.values():
         if kind.zip_folder and any(name.startswith(kind.zip_folder) for name in names):

@@ -82,12 +82,15 @@ class _Reading(Struct):
 class _BoundedHeaders(EmailPolicy):
     """The usual reading of messages, with very long headers cut.
 
-    Python 3.11 parses a header in quadratic time: 300 kB of subject take six seconds.
+    Python 3.11 parses a header in quadratic time: 300 kB of subject take six seconds.  Bytes of a
+    legacy encoding, which a header may not have, would all become the same character.
     """
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         """Return a header's name and the beginning of its value."""
         name, value = super().header_source_parse(sourcelines)
+        if not value.isascii():  # bytes that the parser keeps as surrogates
+            value = decode(value.encode("utf-8", "surrogateescape"))
         return name, value[:_HEADER_CHARS]
 
 

@@ -201,6 +201,8 @@ _TABLE: tuple[FileKind, ...] = (
              container="matroska", upload_suffix="webm"),
 )  # fmt: skip
 FILE_KINDS: Mapping[MediaType, FileKind] = {kind.media_type: kind for kind in _TABLE}
+UNIT_NAMES = tuple(dict.fromkeys(kind.units for kind in _TABLE if kind.units))
+"""What the units of files of many are called, in the plural."""
 
 _BY_EXTENSION: Mapping[str, FileKind] = {
     extension: kind for kind in _TABLE for extension in kind.extensions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import lzma
 import re
 import struct
@@ -94,6 +95,16 @@ PARSER_ERRORS: tuple[type[Exception], ...] = (
 )
 """What parsers of binary formats raise when bytes are not what they expect."""
 
+_DISK_ERRORS = frozenset(
+    getattr(errno, name) for name in ("EIO", "ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name)
+)
+
+
+def is_disk_error(error: Exception) -> bool:
+    """Return whether the disk is what failed, full or broken, and not the file that is read."""
+    return isinstance(error, OSError) and error.errno in _DISK_ERRORS
+
+
 _REASON_LENGTH = 120
 _OBJECT = re.compile(r"\s*<_io\.[^>]*>")
 """How Python shows an open file, which Pillow puts into its messages."""
@@ -110,10 +121,13 @@ def damage_as_unreadable(name: str, kind: str, *own: type[Exception]) -> Iterato
 
     Raises:
         UnreadableSource: In place of them.
+        OSError: The disk failed.
     """
     try:
         yield
     except (*PARSER_ERRORS, *own) as error:
+        if is_disk_error(error):
+            raise
         said = _OBJECT.sub("", str(error))
         reason = shorten(said, _REASON_LENGTH) or type(error).__name__
         raise UnreadableSource(

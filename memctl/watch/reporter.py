@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from memctl.errors import MemctlError
 from memctl.ingest.discovery.sources import printable
+from memctl.paths import os_error_hint
 from memctl.store.ledger.work_repositories import Event
 
 if TYPE_CHECKING:
@@ -154,7 +155,8 @@ def error_message(error: MemctlError | OSError) -> tuple[str, str]:
     if isinstance(error, MemctlError):
         return error.message, error.hint
     where = f"{printable(error.filename)}: " if error.filename else ""
-    return f"{where}{error.strerror or error}", "free space or rights; it is tried again"
+    hint = os_error_hint(error, "free space or rights")
+    return f"{where}{error.strerror or error}", f"{hint}; it is tried again"
 
 
 POLLED = "watch_polls"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,10 +44,12 @@ _LOCK_SECONDS = 1.0
 _SHORTEST_SLEEP = 0.05
 _BEAT_SECONDS = 5.0
 _EXTRA_IDLE_SECONDS = 1.0
+_GRACE_SECONDS = 8
+"""How long what is in hand may take after a signal; containers are killed ten seconds after it."""
 
 
 class Interrupted(BaseException):
-    """A second signal: stop at once, without waiting for the files in hand."""
+    """A second signal, or no more patience: stop at once, without the files in hand."""
 
 
 class _ServedBase(Struct):
@@ -172,6 +175,7 @@ class WatchService:
             self._start()
             yield
         finally:
+            _set_alarm(0)  # what is in hand is done or given up: putting it back takes its time
             self._hints.stop()
             for name in list(self._held):
                 self._leave(name)
@@ -325,25 +329,36 @@ class WatchService:
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        """Stop on SIGTERM and SIGINT; the second one does not wait."""
+        """Stop on SIGTERM and SIGINT; the second one, or an alarm in its place, does not wait."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+        numbers = [signal.SIGTERM, signal.SIGINT]
+        if sys.platform != "win32":
+            numbers.append(signal.SIGALRM)
+        before = {number: signal.getsignal(number) for number in numbers}
         try:
             for number in before:
                 signal.signal(number, self._on_signal)
             yield
         finally:
+            _set_alarm(0)
             for number, handler in before.items():
                 signal.signal(number, handler)
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         if not self._stopping:
             self.stop()
+            _set_alarm(_GRACE_SECONDS)
         elif not self._interrupted:
             self._interrupted = True
             raise Interrupted
+
+
+def _set_alarm(seconds: int) -> None:
+    """Send this process an alarm after some seconds, or none any more."""
+    if sys.platform != "win32":
+        signal.alarm(seconds)
 
 
 def _leftovers(watch: KnowledgeBaseWatcher) -> list[Leftover]:

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import sqlite3
 import subprocess
+import zipfile
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -323,9 +324,25 @@ def test_how_much_there_was_to_read_is_told(memctl: Run, notes: Path) -> None:
     assert "attached: sums.txt" in memctl("why", "budget.eml", "-o", "table").out
     (note,) = why(memctl, "plan.md")
     assert note["content"] == {
-        "parts": 1, "pages": None, "seconds": None, "attachments": []
+        "parts": 1, "pages": None, "seconds": None, "attachments": [], "holds": {}
     }  # fmt: skip
     assert note["understand_seconds"] > 0
+
+
+def test_how_much_of_an_archive_could_not_be_read_is_told(memctl: Run, notes: Path) -> None:
+    with zipfile.ZipFile(notes / "old.zip", "w") as archive:
+        archive.writestr("plan.txt", TEXT)
+        for number in range(30):
+            archive.writestr(f"empty{number}.pdf", b"%PDF-1.7 cut")
+    memctl("ingest", str(notes / "old.zip"))
+    (old,) = why(memctl, "old.zip")
+    assert (old["content"]["holds"], old["missing"]) == ({"files": 1}, ["30 files"])
+    shown = memctl("why", "old.zip", "-o", "table").out
+    assert "holds 1 file" in shown
+    assert "30 files" in shown
+    (listing,) = memctl("document", "list", "--source", "*old.zip", "-o", "json").json
+    text = memctl("document", "show", listing["id"], "--text").out
+    assert text.startswith("old.zip holds 1 file. 30 could not be read: ")
 
 
 def test_secrets_that_were_taken_out_are_counted(memctl: Run, notes: Path) -> None:

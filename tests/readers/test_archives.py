@@ -56,7 +56,7 @@ def test_members_are_read_by_their_own_kinds(tmp_path: Path) -> None:
             "mail/box.mbox": BOX, "empty.txt": "", "__MACOSX/a.md": "no", ".hidden": "no",
         })
     )  # fmt: skip
-    texts = {text.unit.key: text for text in read(path) if text.unit}
+    texts = {text.unit.key: text for text in read(path) if text.unit and not text.unit.is_hidden}
     assert set(texts) == {"notes/a.md", "b.csv", "mail/box.mbox!/1@x.org", "empty.txt"}
     note = texts["notes/a.md"]
     assert (note.title, note.media_type, note.reader) == ("Crane", "text/markdown", "markdown/2")
@@ -82,6 +82,21 @@ def test_a_tar_is_read_packed_or_not_and_links_are_passed_over(
     )
     assert _units(path) == {"a/b.txt": "We sell the crane.", "../c.txt": "And the truck."}
     assert not (tmp_path.parent / "c.txt").exists()
+
+
+@pytest.mark.parametrize("name", ["x.zip", "x.tar"])
+def test_an_archive_that_begins_with_a_pdf_is_no_pdf(tmp_path: Path, name: str) -> None:
+    pdf = (Path(__file__).parents[2] / "sample_inbox" / "fit-out budget.pdf").read_bytes()
+    path = tmp_path / name
+    if name == "x.tar":
+        path.write_bytes(_tar({"a.pdf": pdf, "b.txt": b"We sell the crane."}, "w"))
+    else:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+            archive.writestr("a.pdf", pdf)
+            archive.writestr("b.txt", "We sell the crane.")
+    found = _units(path)
+    assert found["b.txt"] == "We sell the crane."
+    assert "Fit-out" in found["a.pdf"]
 
 
 def test_a_packed_file_is_the_one_document_in_it(tmp_path: Path) -> None:
@@ -118,6 +133,29 @@ def test_encrypted_and_damaged_members_say_so_and_the_others_are_read(tmp_path: 
     assert found["b.txt"] == "We sell the crane."
 
 
+def test_a_member_may_have_a_name_that_no_file_can_have(tmp_path: Path) -> None:
+    path, long = tmp_path / "x.zip", f"{'n' * 300}.txt"
+    path.write_bytes(_zip({f"a/{long}": "We sell the crane.", "..": "We keep the mill."}))
+    assert list(_units(path).values()) == ["We sell the crane.", "We keep the mill."]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_disk_without_room_to_unpack_is_not_called_a_damaged_archive(
+    tmp_path: Path, packed: bool
+) -> None:
+    resource = pytest.importorskip("resource")
+    path = tmp_path / ("x.tar.gz" if packed else "x.zip")
+    members = {"a.txt": b"We sell the crane. " * 5_000}
+    path.write_bytes(_tar(members, "w:gz") if packed else _zip(dict(members)))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            list(read(path))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
 def test_an_archive_unpacks_to_no_more_than_it_may(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,6 +185,13 @@ def test_a_cut_off_archive_is_refused_and_office_files_are_none(tmp_path: Path) 
     word = tmp_path / "x.docx"
     word.write_bytes(_zip({"word/document.xml": "<w/>"}))
     assert kind_of_units(word, "x.docx") is None
+
+
+@pytest.mark.parametrize("folder", ["word", "xl", "ppt"])
+def test_an_archive_with_a_folder_of_office_is_an_archive(tmp_path: Path, folder: str) -> None:
+    path = tmp_path / "x.zip"
+    path.write_bytes(_zip({f"{folder}/a.txt": "We sell the crane.", "mimetype": "text/plain"}))
+    assert _units(path)[f"{folder}/a.txt"] == "We sell the crane."
 
 
 def test_a_slack_export_has_the_names_of_its_users(tmp_path: Path) -> None:

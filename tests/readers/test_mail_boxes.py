@@ -167,6 +167,17 @@ def test_a_message_that_cannot_be_read_says_why_and_the_next_one_is_read(tmp_pat
     assert "nested too deeply" in units[2].problem
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+def test_headers_of_raw_bytes_are_read_in_their_encoding(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "a.eml"
+    mail = (
+        "From: Jörg Jäger <j@x.org>\nSubject: Grüße aus Köln\nDate: Fri, 01 May 2026 10:00:00 +0000"
+    )
+    path.write_bytes(f"{mail}\n\nWe sell the crane.\n".encode(encoding))
+    (text,) = read(path)
+    assert (text.title, text.authors) == ("Grüße aus Köln", ("Jörg Jäger",))
+
+
 def test_a_maildir_is_read_message_by_message(tmp_path: Path) -> None:
     path = tmp_path / "cur" / "1714557600.M1P2.host:2,S"
     path.parent.mkdir()

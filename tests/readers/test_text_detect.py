@@ -95,6 +95,11 @@ def test_a_zip_file_is_the_office_format_of_its_members(
     assert detect_media_type(path) == expected
 
 
+def test_a_text_that_speaks_of_pdf_is_text(tmp_path: Path) -> None:
+    path = _file(tmp_path, "Über PDF: sie beginnt mit %PDF-1.7, endet mit %%EOF.\n", "a.md")
+    assert detect_media_type(path) == "text/markdown"
+
+
 def test_a_web_page_saved_as_pdf_is_a_web_page(tmp_path: Path) -> None:
     assert (
         detect_media_type(_file(tmp_path, "<!DOCTYPE html><p>404</p>", "paper.pdf")) == "text/html"
@@ -135,9 +140,7 @@ def test_text_in_other_encodings_is_text(tmp_path: Path, encoding: str) -> None:
     ("content", "kind"),
     [
         (b"\x7fELF\2\1\1\0" + bytes(256), "program"),
-        (b"PAR1" + bytes(100), "Parquet"),
         (b"7\x7f\x06\x82" + bytes(100), "log of an SQLite database"),
-        (b"PK\x03\x04" + bytes(range(256)), "zip"),
         (bytes(range(256)) * 4, "neither text nor"),
     ],
 )
@@ -148,6 +151,38 @@ def test_a_binary_file_that_nobody_reads_is_refused_by_its_kind(
         detect_media_type(_file(tmp_path, content, "thing"))
     assert "web pages" in raised.value.hint
     assert "PDF" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("content", "what_to_do"),
+    [
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "docx"),
+        (b"Rar!\x1a\x07" + bytes(100), "unpack it"),
+        (b"PAR1" + bytes(100), "CSV"),
+        (b"PK\x03\x04" + bytes(range(256)), ".zip"),
+        (bytes(4) + b"ftypheic" + bytes(100), "JPEG"),
+    ],
+)
+def test_what_another_program_can_convert_says_to_what(
+    tmp_path: Path, content: bytes, what_to_do: str
+) -> None:
+    with pytest.raises(UnreadableSource) as raised:
+        detect_media_type(_file(tmp_path, content, "thing"))
+    assert what_to_do in raised.value.hint
+
+
+def test_a_few_control_characters_do_not_make_a_long_western_text_binary(tmp_path: Path) -> None:
+    text = "The crane of the café is sold.\n".encode("cp1252") * 20
+    path = _file(tmp_path, text[:300] + b"\0\1" + text[300:], "a.txt")
+    assert detect_media_type(path) == "text/plain"
+
+
+@pytest.mark.parametrize("name", ["a.mbox", "a.eml", "a"])
+def test_mail_with_raw_bytes_in_it_is_mail(tmp_path: Path, name: str) -> None:
+    head = b"From: Ann <a@x.org>\nSubject: Crane\nDate: Fri, 01 May 2026 10:00:00 +0000\n\n"
+    opening = b"From a@x.org Fri May  1 10:00:00 2026\n" if name == "a.mbox" else b""
+    path = _file(tmp_path, opening + head + bytes(range(256)) * 20, name)
+    assert detect_media_type(path) == ("application/mbox" if opening else "message/rfc822")
 
 
 def test_an_office_file_under_a_password_says_so(tmp_path: Path) -> None:
@@ -223,6 +258,13 @@ def test_a_file_of_zero_bytes_is_not_called_empty(tmp_path: Path, name: str) -> 
         list(read(_file(tmp_path, bytes(5_000), name)))
     assert not isinstance(caught.value, EmptySource)
     assert "damaged" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.bin", "a"])
+def test_a_file_that_begins_with_zero_bytes_says_so(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UnreadableSource, match="begins with thousands of zero bytes") as caught:
+        list(read(_file(tmp_path, bytes(200_000) + b"end", name)))
+    assert "get it again" in caught.value.hint
 
 
 def test_a_long_run_of_blanks_is_an_empty_source(tmp_path: Path) -> None:

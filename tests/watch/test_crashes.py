@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from killed import Moment, kill_at_call
-from waiting import PATIENCE
+from waiting import PATIENCE, wait_for
 
 from memctl.files import is_temporary, lock_file
 from memctl.kb_settings import Inbox
@@ -192,6 +192,25 @@ def test_a_signal_ends_it_with_the_files_in_hand_done_or_put_back(
     done, left = place.tree(place.layout.processed), place.tree(place.layout.inbox)
     assert len(done) + len(left) == 200
     assert len(place.rows("documents", "id")) == len(done)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no alarms")
+def test_a_file_that_takes_long_is_put_back_soon_after_one_signal(place: Place) -> None:
+    with watch(place) as process:
+        next_event(process, "started")
+        lines = (
+            f"On day {n} Ann sold {n} cranes to Bob of dock {n % 977}.\n" for n in range(10**6)
+        )
+        place.drop("big.txt", "".join(lines))
+        wait_for(lambda: place.tree(place.layout.processing))
+        process.send_signal(signal.SIGTERM)
+        next_event(process, "put_back")
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+    assert place.tree(place.layout.inbox) == ["big.txt"]
+    assert place.tree(place.layout.processing) == []
+    assert place.rows("documents", "id") == []
+    assert place.damage() == []
 
 
 def test_a_second_command_for_the_same_knowledge_base_is_refused(place: Place) -> None:

@@ -31,6 +31,7 @@ def found(inbox: Path) -> list[str]:
         *(".hidden", "movie.mkv.part", "setup.exe.crdownload", "a.download", "report.tmp"),
         *("~$report.docx", "notes.txt~", ".notes.txt.swp", "notes.swp", "x.PARTIAL", "a.aria2"),
         *("Thumbs.db", "desktop.ini", ".DS_Store", "file.filepart", "._resource"),
+        *("film.mkv.!qB", "film.mkv.!ut", "film.mkv.bc!", "#notes.txt#"),
     ],
 )
 def test_half_downloaded_temporary_and_hidden_names_are_left(tmp_path: Path, name: str) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ from memctl.ingest.batch_writing import OutcomeListener
 from memctl.ingest.discovery.inbox_scan import InboxFile
 from memctl.ingest.discovery.skip_rules import DEEPEST_FOLDER
 from memctl.ingest.discovery.sources import Source
+from memctl.kb_settings import Inbox, reason_path
 from memctl.records import FileOutcome
 from memctl.watch.claims import ClaimedFile, Claims, claim_name
 from memctl.watch.hand_in import failed_files
@@ -211,3 +215,55 @@ def test_of_a_file_with_many_broken_parts_a_few_are_named_and_the_rest_is_counte
     failed = [event.message for event in place.drain() if event.kind == "failed"]
     assert len(failed) == 22  # 20 of them, how many more there are, and the file itself
     assert "480 more parts could not be read" in failed
+
+
+def test_an_archive_of_which_nothing_can_be_read_fails_with_what_to_do(place: Place) -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("a.txt", "Ann keeps bees.")
+    content = bytearray(file.getvalue())
+    content[content.index(b"PK\x01\x02") + 8] |= 1  # encrypted
+    place.drop("secret.zip", bytes(content))
+    assert kinds(place)["secret.zip"] == "failed"
+    reason = json.loads(reason_path(place.layout.failed / "secret.zip").read_text())
+    assert reason["message"] == "secret.zip: none of its files can be read: it is encrypted"
+    assert reason["hint"].startswith("unpack it")
+
+
+def test_a_file_in_the_way_of_processed_is_named_and_waited_for(place: Place) -> None:
+    place.layout.processed.rmdir()
+    place.layout.processed.write_text("in the way")
+    place.drop("a.txt", "Ann keeps bees.")
+    (waiting,) = (event for event in place.drain() if event.kind == "waiting")
+    assert str(place.layout.processed) in waiting.message
+    assert "move it away" in waiting.hint
+    place.layout.processed.unlink()
+    place.drain()
+    assert place.tree(place.layout.processed) == ["a.txt"]
+    assert len(place.rows("documents", "id")) == 1
+
+
+def test_an_archive_of_which_hidden_files_are_left_out_is_not_deleted(place: Place) -> None:
+    place.set(inboxes=(Inbox(place.layout.inbox, "delete"),))
+    for name, members in [
+        ("all.zip", {"a.txt": "Ann keeps bees.", "__MACOSX/._a.txt": "x", ".DS_Store": "x"}),
+        ("some.zip", {"b.txt": "Bob keeps goats.", ".notes/c.txt": "Tom keeps geese."}),
+    ]:
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w") as archive:
+            for member, content in members.items():
+                archive.writestr(member, content)
+        place.drop(name, file.getvalue())
+    said = {event.source: event.message for event in place.drain() if event.source}
+    assert said["all.zip"] == "all.zip holds 1 file."
+    assert said["some.zip"] == "some.zip holds 1 file. Left out: 1 hidden file."
+    assert place.tree(place.layout.processed) == ["some.zip"]
+
+
+def test_an_archive_of_nothing_but_hidden_files_fails_and_says_so(place: Place) -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(".notes/a.txt", "Ann keeps bees.")
+    place.drop("a.zip", file.getvalue())
+    (failed,) = (event for event in place.drain() if event.kind == "failed")
+    assert failed.message == "a.zip: none of its files can be read: they are hidden"

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from memctl.records import SkipReason
 
 _BROWSERS = (".part", ".partial", ".crdownload", ".download", ".opdownload", ".filepart", ".aria2")
+_TORRENTS = (".!ut", ".!qb", ".bc!")
 _EDITORS = (".tmp", ".temp", ".swp", ".swo", ".swx")
-PARTIAL_SUFFIXES = frozenset((*_BROWSERS, *_EDITORS))
+PARTIAL_SUFFIXES = frozenset((*_BROWSERS, *_TORRENTS, *_EDITORS))
 _SYSTEM_NAMES = frozenset(["thumbs.db", "desktop.ini"])
 DEEPEST_FOLDER = 400
 """Folders within folders are looked into so deep."""
@@ -82,7 +83,8 @@ def _skip_reason_by_name(name: str) -> SkipReason | None:
         return "hidden"
     if lower in _SYSTEM_NAMES:
         return "system"
-    is_backup = lower.startswith("~$") or lower.endswith("~")
+    is_autosave = lower.startswith("#") and lower.endswith("#")  # of Emacs
+    is_backup = is_autosave or lower.startswith("~$") or lower.endswith("~")
     return "unfinished" if is_backup or Path(lower).suffix in PARTIAL_SUFFIXES else None
 
 

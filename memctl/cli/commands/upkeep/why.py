@@ -203,6 +203,8 @@ def _content(receipt: FileProvenance) -> Iterator[str]:
         yield format_count(content.pages, "page")
     if content.seconds:
         yield f"{format_clock(content.seconds)} long"
+    for units, number in content.holds.items():
+        yield f"holds {format_count(number, units.removesuffix('s'))}"
     if content.attachments:
         yield f"attached: {', '.join(map(one_line, content.attachments))}"
 
