@@ -111,6 +111,14 @@ def test_a_document_can_be_read_again(leases: Run) -> None:
     assert {row["id"] for row in leases("memory", "list").rows} == {row["id"] for row in before}
 
 
+def test_what_came_through_a_pipe_is_read_again_by_its_title(leases: Run) -> None:
+    assert leases("ingest", "-", stdin="# Rent\n\nThe rent is 1,450 euros.\n").code == 0
+    result = leases("document", "reprocess", "Rent", "-o", "json")
+    assert (result.code, result.json["ingested"]) == (0, 1)
+    wrong = leases("document", "reprocess", "Rents")
+    assert (wrong.code, "near titles: Rent" in wrong.err) == (1, True)
+
+
 def test_which_documents_to_read_again_must_be_said(leases: Run) -> None:
     assert leases("document", "reprocess").code == 2
     assert leases("document", "reprocess", "d_000000").code == 1
