@@ -139,7 +139,9 @@ def test_a_document_is_added_and_files_only_of_allowed_folders(home: Home, tmp_p
         added = client.call("add_document", content="The mast is of ash.", title="Mast")
         assert added["structuredContent"]["kb"] == "default"
         again = client.call("process_document", document_id="mast")
-        assert again["structuredContent"]["document_id"] == added["structuredContent"]["document_id"]
+        assert (
+            again["structuredContent"]["document_id"] == added["structuredContent"]["document_id"]
+        )
         client.call("add_document", content="The other mast is of pine.", title="Mast")
         several = client.call("process_document", document_id="Mast")
         assert "several documents are called 'Mast'" in several["content"][0]["text"]

@@ -151,15 +151,16 @@ def _open_owner(
 def show(
     context: CommandContext,
     id_: Document,
-    text: bool = flag("--text", "Print only its text."),
+    text: bool = flag("--text", "Print only its text, all of its parts."),
     kb: KnowledgeBasesOption = None,
     output: Output = None,
 ) -> None:
     """Show what was understood of a document, and its memories."""
     with _open_owner(context, id_, kb) as (base, found):
         view = base.documents.get(found)
+        whole = base.documents.whole_text(view.document) if text else ""
     if text:
-        print_text(view.document.text)
+        print_text(whole)
         return
     emit_one(view, output, lambda: _show_view(context, view))
 
