@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
     from memctl.records import Document, Filters, Memory
 
-_SHOWN = ("id", "part", "title", "media_type", "doc_type", "source", "created_at", "ingested_at", "size",
-          "namespace")  # fmt: skip
+_SHOWN = ("id", "part", "title", "media_type", "doc_type", "source", "created_at", "ingested_at",
+          "size", "namespace")  # fmt: skip
 _METADATA = ("media_type", "doc_type", "source", "created_at", "namespace", "size", "summary",
              "tags", "topics", "language", "session_id", "metadata", "superseded_by")  # fmt: skip
 MAX_CHARACTERS = 20_000

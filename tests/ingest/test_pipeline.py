@@ -569,7 +569,8 @@ def test_reprocessing_makes_the_same_rows_again(bench: Bench) -> None:
 def _wav(bench: Bench) -> Path:
     return bench.file(
         "talk.wav",
-        b"RIFF$\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x40\x1f\0\0\x01\0\x08\0data\0\0\0\0",
+        b"RIFF$\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x40\x1f\0\0"
+        b"\x01\0\x08\0data\0\0\0\0",
     )
 
 

@@ -274,8 +274,8 @@ def reprocess(
 
     Use it once there is a transcript beside a recording, tesseract is installed, or a model is
     configured.  What came without a file, through a pipe, by HTTP or from the web, is understood
-    again from its stored text.  If interrupted, the same command continues where it stopped, and replies that a
-    model has already given cost nothing.
+    again from its stored text.  If interrupted, the same command continues where it stopped, and
+    replies that a model has already given cost nothing.
     """
     if links or vectors:
         if incomplete or upgrade or older or (links and vectors):
