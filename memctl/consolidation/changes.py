@@ -245,11 +245,7 @@ def _without_values(title: str, values: Sequence[str], language: str) -> str:
 
     "The rent goes up to 71" is called "rent": the sentence that goes on tells the values.
     """
-    places = [
-        found.start()
-        for value in values
-        if (found := re.search(rf"(?<!\w){re.escape(value)}(?!\w)", title))
-    ]
+    places = [at for value in values if (at := _place_of(value, title)) is not None]
     small = stop_words(language or "en")
     words = title[: min(places, default=len(title))].split()
     while words and _says_nothing_last(words[-1], small):
@@ -257,6 +253,16 @@ def _without_values(title: str, values: Sequence[str], language: str) -> str:
     while words and words[0].lower() in small:
         words.pop(0)
     return " ".join(words).strip(" ,;:–—-") or title
+
+
+def _place_of(value: str, title: str) -> int | None:
+    """Return where a value stands in a title, or the beginning of it that the title ends with."""
+    words = value.split()
+    for most in range(len(words), 0, -1):
+        end = r"(?!\w)" if most == len(words) else r"\W*$"
+        if found := re.search(rf"(?<!\w){re.escape(' '.join(words[:most]))}{end}", title):
+            return found.start()
+    return None
 
 
 def _says_nothing_last(word: str, small: frozenset[str]) -> bool:

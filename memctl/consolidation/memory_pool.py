@@ -3,7 +3,7 @@
 Worth connecting are gists, distilled and stated memories, and the passage of a document or table
 that is only one passage long.  Passages of longer ones are represented by the document's gist;
 turns of a conversation by what was distilled from them, since "see you then" connects everything
-with everything.  Insights are never consolidated again.
+with everything.  Insights are never consolidated again, nor is what memctl writes by itself.
 
 All of it is held as columns, so that finding what a memory shares with a hundred thousand others
 costs a few look-ups.
@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from memctl.language.word_lists import ENGLISH_MONTHS, ENGLISH_WEEKDAYS
 from memctl.literals import EXCHANGE
-from memctl.store.tables.filter_expressions import Expr, col, ends_after
+from memctl.store.tables.filter_expressions import Expr, col, ends_after, not_self_written
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -138,7 +138,8 @@ def _is_candidate(now: datetime) -> Expr:
         & (col("start").is_null() | (col("start") == 0))
         & col("turn").is_null()
     )
-    return is_valid & (((col("level") == "memory") & (col("type") != EXCHANGE)) | whole)
+    worth = ((col("level") == "memory") & (col("type") != EXCHANGE)) | whole
+    return is_valid & worth & not_self_written()
 
 
 def _without_split(snapshot: Snapshot, rows: pa.Table) -> pa.Table:

@@ -445,6 +445,7 @@ class _NodeNumbers:
             self._number(link.context, link.source)
             self._number(link.context, link.target)
         self.holders = self._holders()
+        self._pages = frozenset(self.about)
         self.nodes = tuple(map(self._node, self._numbers, range(len(self._numbers))))
         self.places = {
             place: self._numbers[node]
@@ -505,6 +506,8 @@ class _NodeNumbers:
         types: Counter[str] = Counter()
         for each in ranked:
             types[self._types.get(each, "other")] += spellings[each]
+        if number in self._pages:  # whether or not anything links to it
+            types[PAGE] += 1
         type_ = min(types, key=lambda each: (each == "other", each == PAGE, -types[each], each))
         return Node(
             id=entity_id(node, type_),

@@ -17,6 +17,7 @@ from memctl.language.inline_tags import find_hashtags, without_wikilinks
 from memctl.language.term_analysis import embedding_text, passage_terms
 from memctl.literals import (
     ARCHIVED,
+    DAILY_SUMMARY,
     DATED_BY_FILE,
     EXCHANGE,
     NOT_IN_FORCE,
@@ -112,14 +113,27 @@ def prepare_document(parts: DocumentInputs) -> PreparedDocument:
     """Return the rows of a document and the texts that their vectors are of."""
     document = _document(parts)
     evidence = _passages(parts, document)
+    if _is_daily_summary(document):  # what it restates is known
+        return _prepared(parts, document, evidence)
     is_restated = parts.wanted.item.source.type == ARCHIVED  # the messages were distilled before
     distilled = [] if is_restated else list(_distilled_memories(parts, document, evidence))
     restated = (*_gist(parts, document, evidence), *_exchanges(parts, document, evidence))
     made = (*evidence, *restated, *distilled, *_quotations(parts, document))
-    memories = tuple({memory.id: memory for memory in made}.values())
+    return _prepared(parts, document, tuple({memory.id: memory for memory in made}.values()))
+
+
+def _is_daily_summary(document: Document) -> bool:
+    """Return whether a document is a page about a day, which memctl has written by itself."""
+    name = document.source
+    return name == document.external_id and name.startswith(f"{DAILY_SUMMARY} ")
+
+
+def _prepared(
+    parts: DocumentInputs, document: Document, memories: Sequence[Memory]
+) -> PreparedDocument:
     return PreparedDocument(
         document,
-        memories,
+        tuple(memories),
         tuple(_for_embedding(memory) for memory in memories),
         parts.understood.entities,
         parts.understood.dropped,

@@ -463,7 +463,8 @@ class Ingestor:
         if is_bulk and self._workers is not None:
             self._workers.close()  # indexes take as much memory as workers do
         try:
-            fold_accesses(self._store, boosts=self._boosts_used)
+            with self._store.ledger.audit.action("access counts", is_job=True):
+                fold_accesses(self._store, boosts=self._boosts_used)
             self._store.upkeep(wait=0)
         except LockedError as error:
             _log.info("no upkeep now: %s", error.message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from memctl.ingest.discovery.sources import Source
 from memctl.ingest.document_records import BESIDE_THE_TALK, TRIGGERING, original_metadata
 from memctl.ingest.file_units import SHARED
 from memctl.ingest.source_reading import Unreadable, identify
-from memctl.literals import QUOTED, RECORD_READER, SESSION_READER
+from memctl.literals import DATED_BY_FILE, QUOTED, RECORD_READER, SESSION_READER
 from memctl.models.protocols import BY_MODEL, MODEL, NOT_BY_MODEL
 from memctl.paths import display_path
 from memctl.records import UNIT_MARK, AskedTurn, Document, FileOutcome, Segment, SourceText
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 _AT_ONCE = 256
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
 def documents_to_reprocess(
@@ -80,13 +81,12 @@ def documents_to_reprocess(
 
 def _incomplete(snapshot: Snapshot) -> Iterator[str]:
     """Documents of which something is missing that another reading may find."""
-    from memctl.readers.data_files.structured_data import KEPT_AS_TEXT
     from memctl.store.tables.filter_expressions import col
 
     live = col("status") == "indexed"
     for batch in snapshot.batches("documents", live, ["root_id", "missing"]):
         for row in batch.to_pylist():
-            if not all(what.endswith(KEPT_AS_TEXT) for what in row["missing"]):
+            if not all(map(_is_final, row["missing"])):
                 yield row["root_id"]
 
 
@@ -138,6 +138,8 @@ def wanted_source(
     if document.metadata.get(REDACTED) or document.reader == SESSION_READER:
         return from_stored_text(snapshot, document)
     path = Path(place or document.source)
+    if not path.is_absolute():  # it was sent or fetched: no file of it has ever been here
+        return _from_sent_text(snapshot, document, upgrades=upgrades)
     if not path.is_file() and (
         upgrades or _lacks_a_model_alone(document) or UNIT_MARK in document.source
     ):
@@ -146,6 +148,24 @@ def wanted_source(
         why, hint = "its file is no longer there", "put it back, or ingest it anew"
         return _failure(document, ReadFailure(why, hint, FileNotFoundError.__name__))
     return _from_file(document, path.resolve() if path.is_symlink() else path)
+
+
+def _from_sent_text(
+    snapshot: Snapshot, document: Document, *, upgrades: bool
+) -> WantedSource | FileOutcome:
+    """Understand what was sent or fetched from its text, unless only its bytes have the rest."""
+    lost = [what for what in document.missing if what not in BY_MODEL and not _is_final(what)]
+    if lost and not upgrades:
+        why = f"it lacks {', '.join(lost)}, and what is sent is not kept as a file"
+        return _failure(document, ReadFailure(why, "ingest it anew", FileNotFoundError.__name__))
+    return from_stored_text(snapshot, document)
+
+
+def _is_final(missing: str) -> bool:
+    """Return whether no other reading finds what is missing."""
+    from memctl.readers.data_files.structured_data import KEPT_AS_TEXT
+
+    return missing.endswith(KEPT_AS_TEXT)
 
 
 def _lacks_a_model_alone(document: Document) -> bool:
@@ -159,8 +179,23 @@ def _again(item: IdentifiedSource, document: Document) -> WantedSource:
 
 def from_stored_text(snapshot: Snapshot, document: Document) -> WantedSource:
     """The document with its text as it is stored: it needs no file to be understood again."""
-    item = IdentifiedSource(_source(document), document.sha256, document.size, document.id)
+    item = IdentifiedSource(
+        _source(document),
+        document.sha256,
+        document.size,
+        document.id,
+        (document.created_at - _EPOCH) // _MICROSECOND * 1000 if _is_dated_by_file(document) else 0,
+    )
     return replace(_again(item, document), stored=stored_parts(snapshot, document))
+
+
+def _is_dated_by_file(document: Document) -> bool:
+    """Return whether a document is of the day on which its file was written, for want of another.
+
+    Its text does not state that day.
+    """
+    written = document.created_at.isoformat(timespec="seconds")
+    return document.metadata.get(DATED_BY_FILE) == written
 
 
 def _source(document: Document) -> Source:
@@ -318,7 +353,7 @@ def _stored_text(document: Document, passages: Sequence[Passage]) -> SourceText:
         segments=tuple(_segments(passages)),
         title=document.title,
         authors=document.authors,
-        created_at=document.created_at,
+        created_at=None if _is_dated_by_file(document) else document.created_at,
         tags=document.tags,
         links=document.links,
         metadata=original_metadata(document.metadata),

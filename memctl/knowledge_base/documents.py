@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from memctl.links.link_views import LinkedTables, PageLinks
     from memctl.memories.memory_views import DocumentView
     from memctl.provenance.file_provenance import FileProvenance
+    from memctl.records import Document
     from memctl.sessions.line_intake import WritableLines
 
 _NO_FILTERS = Filters()
@@ -377,6 +378,12 @@ class Documents(Part):
         from memctl.memories.memory_views import view_document
 
         return view_document(self._kb.seen_snapshot(), id_)
+
+    def whole_text(self, document: Document) -> str:
+        """Return the text of a long document in all of its parts; of a later part its own one."""
+        from memctl.memories.memory_views import whole_text
+
+        return whole_text(self._kb.seen_snapshot(), document)
 
     @audit_as("document revise")
     def revise(self, id_: str, text: str, *, dry_run: bool = False) -> RevisedDocument:

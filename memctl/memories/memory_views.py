@@ -412,6 +412,14 @@ def _place(memory: Memory) -> tuple[bool, int, int, str]:
     return (memory.level != "memory", memory.turn or 0, start, memory.id)
 
 
+def whole_text(snapshot: Snapshot, document: Document) -> str:
+    """Return the text of a document in all of its parts; of a later part its own one alone."""
+    if document.part:
+        return document.text
+    rows = snapshot.scan("documents", col("root_id") == document.root_id, ["part", "text"])
+    return "".join(row["text"] for row in sorted(rows.to_pylist(), key=lambda row: row["part"]))
+
+
 def view_document(snapshot: Snapshot, reference: str) -> DocumentView:
     """Return a document with the memories made from it.
 

@@ -122,7 +122,7 @@ def _outcome(report: IngestReport, base: KnowledgeBase, *, dry_run: bool) -> Doc
 class ProcessDocumentParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``process_document``."""
 
-    document_id: Annotated[str, Rule("The id of the document.")]
+    document_id: Annotated[str, Rule("The id of the document, or its title.")]
     dry_run: Annotated[bool, Rule("Read nothing; only check that it may be.")] = False
 
 

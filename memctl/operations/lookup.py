@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Struct
 
 from memctl.errors import NotFoundError
+from memctl.ids import root_id
 from memctl.literals import Direction, DocType, SessionStatus
 from memctl.operations.finding import find_in_graphs, opened, readable_session
 from memctl.operations.operation_context import OperationContext
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from memctl.knowledge_base import KnowledgeBase
     from memctl.records import Document, Filters, Memory
 
-_SHOWN = ("id", "title", "media_type", "doc_type", "source", "created_at", "ingested_at", "size",
-          "namespace")  # fmt: skip
+_SHOWN = ("id", "part", "title", "media_type", "doc_type", "source", "created_at", "ingested_at",
+          "size", "namespace")  # fmt: skip
 _METADATA = ("media_type", "doc_type", "source", "created_at", "namespace", "size", "summary",
              "tags", "topics", "language", "session_id", "metadata", "superseded_by")  # fmt: skip
 MAX_CHARACTERS = 20_000
@@ -91,7 +92,8 @@ def _rows(
     return [
         row
         for row in plain_rows(table.select(_SHOWN))
-        if all(word in row["title"].casefold() for word in words)
+        if not row["part"]
+        and all(word in row["title"].casefold() for word in words)
         and parameters.doc_type in (None, _doc_type(row))
     ]
 
@@ -113,13 +115,15 @@ def _with_passages(
 
 
 def count_passages(base: KnowledgeBase, ids: Sequence[str]) -> Counter[str]:
-    """Return how many passages each of some documents has."""
+    """Return how many passages each of some documents has, in all of its parts."""
     from memctl.store.tables.filter_expressions import col
 
-    where = col("document_id").is_in(ids) & (col("level") == "evidence")
+    snapshot = base.store.snapshot()
+    parts = snapshot.scan("documents", col("root_id").is_in(ids), ["id"])["id"].to_pylist()
+    where = col("document_id").is_in(parts) & (col("level") == "evidence")
     where = where & col("superseded_by").is_null()
-    passages = base.store.snapshot().scan("memories", where, ["document_id"])
-    return Counter(passages["document_id"].to_pylist())
+    passages = snapshot.scan("memories", where, ["document_id"])
+    return Counter(map(root_id, passages["document_id"].to_pylist()))
 
 
 def _listed_document(base: KnowledgeBase, row: dict[str, Any]) -> ListedDocument:
@@ -170,7 +174,8 @@ class DocumentText(Struct, frozen=True):
 def get_document(context: OperationContext, parameters: GetDocumentParameters) -> DocumentText:
     """Return a piece of a document's text, as ``memctl document show --text`` has it."""
     base, document = _find_document(context, parameters.document_id)
-    length = len(document.text)
+    text = base.documents.whole_text(document)
+    length = len(text)
     start = min(parameters.start, length)
     end = min(start + parameters.max_chars, length)
     plain = to_plain(document)
@@ -184,7 +189,7 @@ def get_document(context: OperationContext, parameters: GetDocumentParameters) -
         title=document.title,
         kb=base.name,
         metadata={key: plain[key] for key in _METADATA if plain.get(key) not in (None, [], {}, "")},
-        text=document.text[start:end],
+        text=text[start:end],
         start=start,
         end=end,
         length=length,
@@ -275,9 +280,9 @@ def _by_title(context: OperationContext) -> dict[str, tuple[KnowledgeBase, str]]
     """Return the open documents by title, the last ingested where several have one."""
     found: dict[str, tuple[KnowledgeBase, str]] = {}
     for base in opened(context):
-        table = base.documents.list(context.filters()).select(["id", "title"])
+        table = base.documents.list(context.filters()).select(["root_id", "title"])
         for row in plain_rows(table):
-            found.setdefault(row["title"].casefold(), (base, row["id"]))
+            found.setdefault(row["title"].casefold(), (base, row["root_id"]))
     return found
 
 

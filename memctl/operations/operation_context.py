@@ -376,17 +376,33 @@ class OperationContext:
         if not self.reads(base, namespace):
             raise NotFoundError(f"there is no {what}")
 
-    def changeable_document(self, id_: str) -> tuple[KnowledgeBase, Document]:
+    def changeable_document(self, reference: str) -> tuple[KnowledgeBase, Document]:
         """Return a document that this caller may change, and its knowledge base.
+
+        Args:
+            reference: Its id or the beginning of it, its title, its slug or an alias.
 
         Raises:
             NotFoundError: There is none that is open to this caller.
+            UsageError: Several are called so.
             Unavailable: It is shared.
         """
-        base = self.owner("documents", id_)
+        try:
+            base, id_ = self.owner("documents", reference), reference
+        except NotFoundError:
+            id_ = self._document_called(reference)
+            base = self.owner("documents", id_)
         document = base.documents.get(id_).document
-        self.check_changeable(base, document.namespace, f"document {id_!r}")
+        self.check_changeable(base, document.namespace, f"document {reference!r}")
         return base, document
+
+    def _document_called(self, name: str) -> str:
+        links = self.reading().links.view(self.filters()).map
+        target = links.find(name)
+        if target.others:
+            ids = ", ".join(links.pages[at].id for at in (target.page, *target.others))
+            raise UsageError(f"several documents are called {name!r}", f"give an id: {ids}")
+        return links.pages[target.page].id
 
     def check_changeable(self, base: KnowledgeBase, namespace: str, what: str) -> None:
         """Refuse to change a row that is another user's, or that all users share.

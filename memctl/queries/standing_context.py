@@ -21,7 +21,13 @@ from memctl.records import Context, Filters, Hit
 from memctl.search.answering.evidence_context import Excerpt, numbered_excerpts
 from memctl.search.ranking.scored_candidates import load_hits_by_id
 from memctl.store.ledger.session_repositories import PROFILE_FIELDS
-from memctl.store.tables.filter_expressions import Expr, col, memory_filter, namespace_filter
+from memctl.store.tables.filter_expressions import (
+    Expr,
+    col,
+    memory_filter,
+    namespace_filter,
+    not_self_written,
+)
 from memctl.store.tables.metadata_filters import metadata_condition
 from memctl.understanding.sentence_reading import bare_turn
 from memctl.understanding.triggers import plain_words
@@ -230,7 +236,8 @@ def _newest_insights(snapshots: dict[str, Snapshot], filters: Filters, now: date
 
 
 def _condition(snapshots: Mapping[str, Snapshot], filters: Filters, now: datetime) -> Expr:
-    return memory_filter(filters, now) & metadata_condition(filters, "memories", snapshots.values())
+    asked = metadata_condition(filters, "memories", snapshots.values())
+    return memory_filter(filters, now) & asked & not_self_written()
 
 
 def _rows(

@@ -18,6 +18,7 @@ from starlette.routing import BaseRoute, Route
 from memctl.errors import NotFoundError, UsageError
 from memctl.identity import DEFAULT_SESSION, DEFAULT_USER, documents_of
 from memctl.literals import ChunkStrategy, DocType, Mode
+from memctl.operations.lookup import count_passages
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import plain_rows, to_plain
 from memctl.records import Filters, IngestReport
@@ -41,7 +42,7 @@ from memctl.server.http_uploads import (
 from memctl.validation import Rule
 
 if TYPE_CHECKING:
-    from memctl.records import QueryResult
+    from memctl.records import Document, QueryResult
 
 Run = Callable[[OperationContext, Any, Place], object]
 _MOST = 500
@@ -352,21 +353,21 @@ async def _agent_upload(request: Request) -> Response:
     def reply_of(report: IngestReport) -> Response:
         """Reply with what became of the one document."""
         outcome = report.outcomes[0]
-        view = calls.carry_out(
-            caller,
-            lambda context: require_knowledge_base(context).documents.get(
-                outcome.document_id or ""
-            ),
-        )
-        document = view.document
-        passages = [each for each in view.memories if each.level == "evidence"]
+        id_ = outcome.document_id or ""
+
+        def look_up(context: OperationContext) -> tuple[Document, int]:
+            """Return the document, and how many passages it has."""
+            base = require_knowledge_base(context)
+            return base.documents.get(id_).document, count_passages(base, [id_])[id_]
+
+        document, passages = calls.carry_out(caller, look_up)
         return json_reply(
             {
                 "document_id": document.id,
                 "title": document.title or None,
                 "doc_type": document.doc_type,
                 "namespace": document.namespace,
-                "chunks_created": len(passages),
+                "chunks_created": passages,
                 "outcome": outcome.outcome,
             }
         )

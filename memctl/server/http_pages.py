@@ -98,12 +98,12 @@ def _extract(context: OperationContext, _: Forced, place: Place) -> object:
 
 
 def _embed(context: OperationContext, parameters: Forced, place: Place) -> object:
-    """Read a page again with ``force``; without, its passages have vectors since it was read."""
-    base = context.reading().owner("documents", place["id"])
-    view = base.documents.get(place["id"])
-    done: dict[str, Any] = {"id": view.document.id, "passages": len(view.memories)}
+    """Make the vectors of a page anew with ``force``; without, it has them since it was read."""
+    base, document = context.changeable_document(place["id"])
+    memories = base.documents.get(document.id).memories
+    done: dict[str, Any] = {"id": document.id, "passages": len(memories)}
     if parameters.force:
-        done["report"] = base.documents.reprocess([view.document.id])
+        done["report"] = base.documents.renew_vectors([document.id])
     return {"success": True, "data": {**done, "generated": parameters.force}}
 
 

@@ -69,6 +69,7 @@ def test_it_shows_what_changed_with_both_files(
         line for line in tour.stdout.splitlines()
         if "change: " in line and "from 1 June 2026 to 15 June 2026" in line
     }  # fmt: skip
+    assert "change: “lease for the Harbour Street workshop”: went from" in change
     assert "lease signed.md" in change
     assert "new start date.eml" in change
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -109,6 +110,36 @@ def test_a_document_can_be_read_again(leases: Run) -> None:
     result = leases("document", "reprocess", *ids, "-o", "json")
     assert (result.code, result.json["ingested"]) == (0, 2)
     assert {row["id"] for row in leases("memory", "list").rows} == {row["id"] for row in before}
+
+
+def test_a_text_of_several_parts_is_one_document_with_all_of_it(
+    memctl: Run, tmp_path: Path
+) -> None:
+    text = "The kiln is old.\n" + " " * 999_970 + "\nThe kiln is sold.\n"
+    (tmp_path / "kiln.txt").write_text(text)
+    assert memctl("ingest", "kiln.txt").code == 0
+    assert {row["part"] for row in memctl("document", "list").rows} == {0, 1}
+    assert memctl("document", "show", "kiln", "--text").out == f"{text}\n"
+
+    def call(name: str, **arguments: object) -> Any:
+        return memctl("tool", "call", name, json.dumps(arguments)).json
+
+    (listed,) = call("list_documents")["documents"]
+    assert listed["passages"] == 2
+    for name in ("kiln", listed["id"]):
+        read = call("get_document", document_id=name, start=len(text) - 18)
+        assert (read["id"], read["text"]) == (listed["id"], "The kiln is sold.\n")
+        assert (read["length"], read["has_more"]) == (len(text), False)
+    last = call("get_document", document_id=f"{listed['id']}.1")
+    assert last["text"].strip() == "The kiln is sold."
+
+
+def test_what_came_through_a_pipe_is_read_again_by_its_title(leases: Run) -> None:
+    assert leases("ingest", "-", stdin="# Rent\n\nThe rent is 1,450 euros.\n").code == 0
+    result = leases("document", "reprocess", "Rent", "-o", "json")
+    assert (result.code, result.json["ingested"]) == (0, 1)
+    wrong = leases("document", "reprocess", "Rents")
+    assert (wrong.code, "near titles: Rent" in wrong.err) == (1, True)
 
 
 def test_which_documents_to_read_again_must_be_said(leases: Run) -> None:

@@ -203,6 +203,16 @@ def test_a_search_finds_whom_a_sentence_describes(memctl: Run, tmp_path: Path) -
     assert "Dr. Maria Gomez" not in found_by(memctl, "dentist")
 
 
+def test_a_document_that_links_is_a_page_whether_or_not_one_links_to_it(
+    memctl: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "kiln.md").write_text("# Kiln\n\nIt is hot.\n")
+    (tmp_path / "plan.md").write_text("# Firing plan\n\nSee [[Kiln]].\n")
+    assert memctl("ingest", "kiln.md", "plan.md").code == 0
+    (near,) = memctl("graph", "neighbors", "Kiln", "--relation", "references").rows
+    assert (near["name"], near["type"], near["direction"]) == ("Firing plan", "page", "in")
+
+
 def test_a_page_and_a_person_of_one_name_are_one_node_by_either_id(
     memctl: Run, tmp_path: Path
 ) -> None:

@@ -566,6 +566,14 @@ def test_reprocessing_makes_the_same_rows_again(bench: Bench) -> None:
     assert len(bench.rows("documents")) == 2
 
 
+def _wav(bench: Bench) -> Path:
+    return bench.file(
+        "talk.wav",
+        b"RIFF$\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x40\x1f\0\0"
+        b"\x01\0\x08\0data\0\0\0\0",
+    )
+
+
 def test_reprocessing_a_file_that_is_gone_or_changed_says_so(bench: Bench) -> None:
     paths = [bench.file(name, name) for name in ("a.txt", "b.txt")]
     ids = [o.document_id or "" for o in bench.paths(*paths).outcomes]
@@ -579,12 +587,28 @@ def test_reprocessing_a_file_that_is_gone_or_changed_says_so(bench: Bench) -> No
     assert len(bench.rows("documents")) == 2
 
 
-def test_reprocessing_incomplete_documents_takes_those_and_no_others(bench: Bench) -> None:
-    wav = (
-        b"RIFF$\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x40\x1f\0\0\x01\0\x08\0data\0\0\0\0"
+def test_reprocessing_what_never_had_a_file_here_takes_its_text(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = bench.file("minutes.md", f"# Minutes\n\n{LONG}\n\nWe decided to go.")
+    bench.ingestor.ingest(
+        [Source(source="minutes.md", path=sent), Source(source="talk", path=_wav(bench))]
     )
-    sound = bench.file("talk.wav", wav)
-    bench.paths(sound, bench.file("b.txt", "Complete."))
+    before = bench.rows_but_importance()
+    sent.unlink()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "minutes.md").write_text("A file that only has the same name.")
+    monkeypatch.chdir(elsewhere)
+    report = bench.ingestor.reprocess([row["id"] for row in bench.rows("documents")])
+    assert (report.ingested, report.failed) == (1, 1)
+    assert bench.rows_but_importance() == before
+    (failed,) = [outcome for outcome in report.outcomes if outcome.outcome == "failed"]
+    assert failed.reason == "talk: it lacks transcript, and what is sent is not kept as a file"
+
+
+def test_reprocessing_incomplete_documents_takes_those_and_no_others(bench: Bench) -> None:
+    bench.paths(_wav(bench), bench.file("b.txt", "Complete."))
     (incomplete,) = [row for row in bench.rows("documents") if row["missing"]]
     bench.file("talk.srt", "1\n00:00:00,000 --> 00:00:02,000\nThe harbour is closed.\n")
     report = bench.ingestor.reprocess(incomplete=True)

@@ -417,6 +417,8 @@ def test_pages_are_followed_by_their_links(client: TestClient) -> None:
     made = client.post(f"{move}/generate_embedding").json()["data"]
     assert made["generated"] is False
     assert made["passages"] > 0
+    made = client.post("/api/v1/admin/pages/Move/generate_embedding", json={"force": True})
+    assert made.json()["data"]["report"]["documents"] == 1
     missing = client.get("/v1/kbs/wiki/links/missing").json()["items"]
     assert "Lease" in str(missing)
     assert client.get("/v1/kbs/wiki/links").json()["documents"] == 3

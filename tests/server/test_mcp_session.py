@@ -138,6 +138,13 @@ def test_a_document_is_added_and_files_only_of_allowed_folders(home: Home, tmp_p
             assert client.call("add_document", path=str(path))["isError"]
         added = client.call("add_document", content="The mast is of ash.", title="Mast")
         assert added["structuredContent"]["kb"] == "default"
+        again = client.call("process_document", document_id="mast")
+        assert (
+            again["structuredContent"]["document_id"] == added["structuredContent"]["document_id"]
+        )
+        client.call("add_document", content="The other mast is of pine.", title="Mast")
+        several = client.call("process_document", document_id="Mast")
+        assert "several documents are called 'Mast'" in several["content"][0]["text"]
 
 
 def test_a_call_tells_its_progress_to_who_wants_to_know(client: Client) -> None:

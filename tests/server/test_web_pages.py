@@ -557,6 +557,22 @@ def test_a_file_dropped_on_the_page_becomes_a_document_with_a_receipt(
     assert unescape(receipt.path) in unescape(shown.text)
 
 
+def test_a_long_document_leads_from_part_to_part(
+    served: Serve, browser: TestClient, tmp_path: Path
+) -> None:
+    long = tmp_path / "quay.txt"
+    long.write_text("The quay is wet.\n" + " " * 999_970 + "\nThe quay is dry.\n")
+    with served.home.open("default") as base:
+        id_ = base.ingest([str(long)]).outcomes[0].document_id
+    page = browser.get(f"/documents/{id_}").text
+    assert "1 of 2" in page
+    (there,) = re.findall(r'href="([^"]*)">next part<', page)
+    page = browser.get(unescape(there)).text
+    assert "The quay is dry." in page
+    (back,) = re.findall(r'href="([^"]*)">previous part<', page)
+    assert "The quay is wet." in browser.get(unescape(back)).text
+
+
 def test_a_file_that_fails_can_be_tried_again(served: Serve, browser: TestClient) -> None:
     bad = [("files", ("broken.pdf", b"%PDF-1.7 and no more"))]
     page = browser.post("/inbox", files=bad, headers={"Origin": URL})

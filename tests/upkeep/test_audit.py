@@ -247,6 +247,17 @@ def test_a_watcher_acts_under_its_own_name_and_jobs_say_which_they_are(
     assert rot[0]["objects"][0].startswith("job ")
 
 
+def test_what_is_taken_in_is_not_said_to_change_what_was_read_before(memctl: Run) -> None:
+    id_ = memctl("memory", "add", FERRY).rows[0]["id"]
+    assert memctl("query", "when does the ferry leave?").code == 0
+    assert (
+        memctl("ingest", "--text", "The harbour office opens at nine.", "--agent", "scout").code
+        == 0
+    )
+    assert memctl("memory", "list", "--where", f"id = '{id_}'").rows[0]["access_count"] == 1
+    assert actions(memctl, "--object", id_) == ["memory add", "access counts"]
+
+
 def test_a_user_sees_their_own_changes_alone(
     memctl: Run, kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:

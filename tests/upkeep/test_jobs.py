@@ -350,6 +350,24 @@ def test_a_day_becomes_a_page_with_links_and_is_written_once_a_day(
     assert memctl("summary", "2026-13-01").code == 2
 
 
+def test_a_page_about_a_day_is_no_source_of_facts(memctl: Run, tmp_path: Path) -> None:
+    lease = "The lease for the Harbour Street workshop starts on {} June 2026.\n"
+    for name, day, date in (("signed", 1, "2026-03-24"), ("moved", 15, "2026-04-12")):
+        (tmp_path / f"{name}.md").write_text(f"---\ndate: {date}\n---\n{lease.format(day)}")
+    assert memctl("ingest", str(tmp_path / "signed.md"), str(tmp_path / "moved.md")).code == 0
+    memctl("ingest", "--text", "We decided to sell the old roaster.", "--title", "Roaster")
+    memctl("consolidate")
+    known = {row["id"] for row in memctl("memory", "list", "--level", "memory").rows}
+    standing = memctl("context", "--standing").out
+    page = memctl("summary", "--write", "-o", "json").json
+    assert "starts on 1 June 2026" in page["text"]
+    assert {row["id"] for row in memctl("memory", "list", "--level", "memory").rows} == known
+    assert memctl("context", "--standing").out == standing
+    (report,) = memctl("consolidate", "-o", "json").json
+    assert (report["examined"], report["insights"]) == (0, [])
+    assert memctl("document", "backlinks", "Roaster").rows[0]["id"] == page["document_id"]
+
+
 def test_every_link_of_a_page_leads_to_one_document(memctl: Run, tmp_path: Path) -> None:
     amounts = {"a/rent": "1,200", "b/rent": "1,350"}
     for name, amount in amounts.items():

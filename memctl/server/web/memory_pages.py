@@ -278,6 +278,7 @@ def document(context: OperationContext, parameters: PageRequest) -> Page:
         "previous": max(0, first - _PIECE),
         "distilled": [each for each in current if each.level == "memory"],
         "passages": sum(each.level == "evidence" for each in current),
+        "neighbours": _neighbours(view),
         "receipts": _receipts(base, view),
         "can_edit": _can_edit(base, view),
         "is_open": parameters.has("edit"),
@@ -285,6 +286,14 @@ def document(context: OperationContext, parameters: PageRequest) -> Page:
         "signals": sorted(view.document.signals.items(), key=lambda pair: pair[1], reverse=True),
     }
     return Page("document.html", view.document.title or view.document.source, view, shown)
+
+
+def _neighbours(view: DocumentView) -> Sequence[tuple[str, str]]:
+    """Return the parts before and after one of a long document: what leads there, and the id."""
+    root, part = view.document.root_id, view.document.part
+    before = [("previous part", root if part == 1 else f"{root}.{part - 1}")] if part else []
+    after = [("next part", f"{root}.{part + 1}")] if part + 1 < view.parts else []
+    return before + after
 
 
 def _links_in(

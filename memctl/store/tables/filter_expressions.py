@@ -14,12 +14,15 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from memctl.errors import UsageError
 from memctl.ids import storable, tag_name
+from memctl.literals import OWN_SOURCES
 from memctl.patterns import lazy_regex
 from memctl.records import Filters
 
@@ -360,6 +363,11 @@ def is_user_written(expression: Expr) -> bool:
             return is_user_written(part)
         case _:
             return isinstance(expression, Where | Glob)
+
+
+def not_self_written() -> Expr:
+    """A condition for memories that memctl has not written by itself, such as about a day."""
+    return ~reduce(or_, (col("source").like_glob(f"{own}*") for own in OWN_SOURCES))
 
 
 def memory_filter(filters: Filters, now: datetime, *, has_ended: bool = False) -> Expr:

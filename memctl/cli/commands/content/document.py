@@ -151,15 +151,16 @@ def _open_owner(
 def show(
     context: CommandContext,
     id_: Document,
-    text: bool = flag("--text", "Print only its text."),
+    text: bool = flag("--text", "Print only its text, all of its parts."),
     kb: KnowledgeBasesOption = None,
     output: Output = None,
 ) -> None:
     """Show what was understood of a document, and its memories."""
     with _open_owner(context, id_, kb) as (base, found):
         view = base.documents.get(found)
+        whole = base.documents.whole_text(view.document) if text else ""
     if text:
-        print_text(view.document.text)
+        print_text(whole)
         return
     emit_one(view, output, lambda: _show_view(context, view))
 
@@ -247,7 +248,7 @@ def delete(
     memctl document reprocess --incomplete
     memctl document reprocess --upgrade
     memctl document reprocess --older
-    memctl document reprocess d_3fa2b1 d_77c0de
+    memctl document reprocess d_3fa2b1 "Release Plan"
     memctl document reprocess "Release Plan" --links
     """,
 )
@@ -256,7 +257,7 @@ def reprocess(
     ids: list[str] | None = typer.Argument(
         None,
         metavar="ID",
-        help="Documents to read again; with --links or --vectors also by title.",
+        help="Documents to read again, by id, title or slug.",
         autocompletion=complete_document,
     ),
     incomplete: bool = flag("--incomplete", "All that lack something that may be available now."),
@@ -272,8 +273,9 @@ def reprocess(
     """Read sources again: what was not available may be now.
 
     Use it once there is a transcript beside a recording, tesseract is installed, or a model is
-    configured.  If interrupted, the same command continues where it stopped, and replies that a
-    model has already given cost nothing.
+    configured.  What came without a file, through a pipe, by HTTP or from the web, is understood
+    again from its stored text.  If interrupted, the same command continues where it stopped, and
+    replies that a model has already given cost nothing.
     """
     if links or vectors:
         if incomplete or upgrade or older or (links and vectors):
@@ -288,11 +290,20 @@ def reprocess(
         context.progress("reading again") as listener,
         reporting_a_stop(context, base.name, output),
     ):
+        wanted = [_id_in(context, base, given) for given in ids or ()]
         report = base.documents.reprocess(
-            ids or (), incomplete=incomplete, upgrade=upgrade, older=older, progress=listener
+            wanted, incomplete=incomplete, upgrade=upgrade, older=older, progress=listener
         )
     show_report(context, base.name, report, output)
     raise_failures(report, one_input=len(report.outcomes) == 1)
+
+
+def _id_in(context: CommandContext, base: KnowledgeBase, given: str) -> str:
+    """Return the id of a document of a knowledge base by its id or name; ids go first."""
+    try:
+        return base.documents.get(given).document.id
+    except NotFoundError:
+        return resolve_document(context, base.links.view(), given).id
 
 
 def _derive_again(
@@ -305,8 +316,7 @@ def _derive_again(
 ) -> None:
     """Find links or make vectors in stored texts, and print the report."""
     with context.writing_existing(kb) as base:
-        view = base.links.view() if ids else None
-        wanted = [view.map.pages[view.map.find(id_).page].id for id_ in ids] if view else ()
+        wanted = [_id_in(context, base, given) for given in ids]
         documents = base.documents
         report: LinkExtraction | VectorRenewal = (
             documents.extract_links(wanted) if links else documents.renew_vectors(wanted)
