@@ -115,6 +115,33 @@ class Accounts:
             self._save(teams=[*(known | {name: team}).values()])
         return team
 
+    def remove_team(self, name: str, agents: Iterable[str] = ()) -> Team | None:
+        """Take agents out of a team, or remove it; what it is granted stays granted to its name.
+
+        Args:
+            name: The team.
+            agents: Who leaves it; by default all.
+
+        Returns:
+            The team with who is left; None where nobody is, and it is removed.
+
+        Raises:
+            NotFoundError: There is no such team, or one of them is not in it.
+        """
+        with self._lock_accounts():
+            known = {team.name: team for team in self.teams()}
+            if name not in known:
+                raise NotFoundError(f"there is no team {name!r}", "memctl team list shows them")
+            leaving = frozenset(agents)
+            if strangers := sorted(leaving.difference(known[name].agents)):
+                there = f"in it are {', '.join(known[name].agents)}"
+                raise NotFoundError(f"{strangers[0]!r} is not in team {name!r}", there)
+            left = tuple(each for each in known[name].agents if leaving and each not in leaving)
+            team = Team(name, left) if left else None
+            others = {each: known[each] for each in known if each != name}
+            self._save(teams=[*others.values(), *([team] if team else [])])
+        return team
+
     def teams_of(self, agent: str) -> frozenset[str]:
         """Return the names of the teams that an agent is in."""
         return frozenset(team.name for team in self.teams() if agent in team.agents)
@@ -192,6 +219,17 @@ class Accounts:
         path = self._agents / f"{name}{'.json' if is_json(content) else '.toml'}"
         save_file(path, content)
         return path
+
+    def remove_agent(self, name: str) -> None:
+        """Delete the file of an agent; what it stored, its teams and its grants stay.
+
+        Raises:
+            NotFoundError: It has no file.
+        """
+        path = self.agent_path(name)
+        if path is None:
+            raise NotFoundError(f"there is no agent {name!r}", "memctl agent list shows them")
+        path.unlink()
 
     # --- the file --------------------------------------------------------------------------------
 

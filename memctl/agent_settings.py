@@ -245,8 +245,11 @@ def _parse_json(data: bytes, place: str) -> dict[str, Any]:
 def _section(section: type[Any], found: Mapping[str, Any], prefix: str, place: str) -> Any:
     """Read a section of the file, and the sections in it."""
     known = [key for key in section.__struct_fields__ if key != "stated"]
-    check_keys(found, known, prefix=prefix, place=place)
     hints, settings = get_type_hints(section), setting_keys(section)
+    for key in found.keys() - set(known):
+        if inner := _find_section(section, key, prefix):
+            raise ConfigError(f"{place}: unknown setting {prefix + key!r}", f"it is {inner!r}")
+    check_keys(found, known, prefix=prefix, place=place)
     values: dict[str, Any] = {}
     for key, value in found.items():
         name, kind = f"{prefix}{key}", hints[key]
@@ -265,6 +268,17 @@ def _section(section: type[Any], found: Mapping[str, Any], prefix: str, place: s
     if section is AgentSettings and "agent_id" not in values:
         raise ConfigError(f"{place}: there is no agent_id", 'write agent_id = "..."')
     return section(**values)
+
+
+def _find_section(section: type[Any], key: str, prefix: str) -> str:
+    """Return the full name of a section of that name further in; "" for none."""
+    for name, kind in get_type_hints(section).items():
+        if isinstance(kind, type) and issubclass(kind, Struct):
+            if name == key:
+                return f"{prefix}{name}"
+            if found := _find_section(kind, key, f"{prefix}{name}."):
+                return found
+    return ""
 
 
 def _text(value: object, name: str, place: str) -> str:

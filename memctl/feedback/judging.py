@@ -38,7 +38,7 @@ PREFERENCE = "preference"
 TAG = "feedback"
 _log = logging.getLogger(__name__)
 _MAX_RELIED_ON = 3
-"""Hits that count as what an answer relied on where it cites nothing."""
+"""Hits that count as what was relied on where no answer was asked for."""
 _LONGEST_TEXT = 20_000
 _LONGEST_QUESTION = 300
 NEUTRAL = 0.5
@@ -82,8 +82,13 @@ def verdict_of(score: float) -> Verdict | None:
 
 
 def relied_on(entry: QueryEntry, detail: QueryDetail | None) -> Sequence[str]:
-    """Return the memories that an answer relied on: those that it cites, else its first hits."""
-    return (detail.cited if detail else ()) or entry.hit_ids[:_MAX_RELIED_ON]
+    """Return the memories that an answer cites, or the first hits where none was asked for.
+
+    An answer that cites nothing, such as "Not in memory.", relied on nothing.
+    """
+    if detail is not None and (detail.cited or detail.confidence is not None):
+        return detail.cited
+    return entry.hit_ids[:_MAX_RELIED_ON]
 
 
 class Judge(Struct, frozen=True):

@@ -230,16 +230,26 @@ class Memories(Part):
 
         kb, now = self._kb, self._kb.clock()
         view = view_memory(kb.seen_snapshot(), id_)
-        memory, half_life = view.memory, kb.settings.half_life
+        memory, half_life = self._with_pending_accesses(view.memory), kb.settings.half_life
         decay = kb.services.decay([memory.id])
         return replace(
             view,
+            memory=memory,
             relevance=relevance(
                 memory.importance, memory.confidence, memory.created_at, now, half_life
             ),
             current_importance=decay.importance(asdict(memory), now),
             confirmations=len(decay.confirmations.get(memory.id, ())),
         )
+
+    def _with_pending_accesses(self, memory: Memory) -> Memory:
+        """Return a memory with the accesses that upkeep has yet to add to its row."""
+        found = self._kb.store.ledger.accesses.select("memory_id = ?", memory.id)
+        for each in found:
+            last = max(memory.last_accessed_at or each.last_at, each.last_at)
+            count = memory.access_count + each.count
+            memory = replace(memory, access_count=count, last_accessed_at=last)
+        return memory
 
     def accesses(self, id_: str, limit: int | None = None) -> Sequence[AccessEntry]:
         """Return who read a memory, the latest first; a user who is named, their own readings.
@@ -329,7 +339,9 @@ class Memories(Part):
         kb = self._kb
         page = Page(sort, descending, limit, offset)
         decay = kb.services.decay()
-        return list_memories(kb.snapshot(), kb.readable(filters), kb.clock(), decay, page)
+        accesses = kb.store.ledger.accesses.pending()
+        found = kb.readable(filters)
+        return list_memories(kb.snapshot(), found, kb.clock(), decay, page, accesses)
 
     def order_values(self, rows: pa.Table, sort: Sort | None = None) -> pa.ChunkedArray:
         """Return what rows of ``list`` are sorted by, to put those of several together."""

@@ -24,6 +24,7 @@ from memctl.store.tables.metadata_filters import metadata_condition
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from memctl.store.ledger.work_repositories import Access
     from memctl.store.tables.filter_expressions import Expr
     from memctl.store.tables.snapshot import Order, Snapshot
 
@@ -108,12 +109,19 @@ _SORT_COLUMNS = {
     "created": "created_at",
     "known": "valid_from",
     "importance": "importance",
-    "accessed": "last_accessed_at",
 }
+_OF_WEIGHTS = (*COLUMNS, "confidence", "created_at", "access_count")
+_WEIGHED = ("relevance", "importance", "accessed")
+"""What cannot be sorted by a column as it is stored."""
 
 
 def list_memories(
-    snapshot: Snapshot, filters: Filters, now: datetime, decay: Decay, page: Page
+    snapshot: Snapshot,
+    filters: Filters,
+    now: datetime,
+    decay: Decay,
+    page: Page,
+    accesses: Sequence[Access] = (),
 ) -> pa.Table:
     """Return memories, the newest first unless the page says otherwise.
 
@@ -123,14 +131,41 @@ def list_memories(
         now: Decides what holds, and how old a memory is.
         decay: How importance fades, and after how many days a memory is half as relevant.
         page: Which of them.
+        accesses: Those that upkeep has yet to add to their rows.
     """
     columns = visible_columns(snapshot, "memories")
     condition = _memories_of(snapshot, filters, now)
-    if page.sort in ("relevance", "importance"):
-        ids = _by_weight(snapshot, condition, now, decay, page)
-        return snapshot.get("memories", ids, columns)
+    if page.sort in _WEIGHED:
+        ids = _by_weight(snapshot, condition, now, decay, page, accesses)
+        return with_accesses(snapshot.get("memories", ids, columns), accesses)
     order = page.order("created_at")
-    return snapshot.scan("memories", condition, columns, order, page.limit, page.offset)
+    found = snapshot.scan("memories", condition, columns, order, page.limit, page.offset)
+    return with_accesses(found, accesses)
+
+
+def with_accesses(memories: pa.Table, accesses: Sequence[Access]) -> pa.Table:
+    """Return memories with the accesses that upkeep has yet to add to their rows."""
+    if not accesses:
+        return memories
+    import pyarrow as pa
+
+    pending = {each.memory_id: each for each in accesses}
+    columns = ["id", "access_count", "last_accessed_at"]
+    rows = [_with_access(row, pending) for row in memories.select(columns).to_pylist()]
+    for name in columns[1:]:
+        place = memories.schema.get_field_index(name)
+        field = memories.schema.field(place)
+        values = pa.array([row[name] for row in rows], field.type)
+        memories = memories.set_column(place, field, values)
+    return memories
+
+
+def _with_access(row: dict[str, Any], pending: Mapping[str, Access]) -> dict[str, Any]:
+    access = pending.get(row["id"])
+    if access is None:
+        return row
+    last = max(row["last_accessed_at"] or access.last_at, access.last_at)
+    return row | {"access_count": row["access_count"] + access.count, "last_accessed_at": last}
 
 
 def count_memories(snapshot: Snapshot, filters: Filters, now: datetime) -> int:
@@ -162,12 +197,16 @@ def _memories_of(snapshot: Snapshot, filters: Filters, now: datetime) -> Expr:
 
 
 def _by_weight(
-    snapshot: Snapshot, condition: Expr, now: datetime, decay: Decay, page: Page
+    snapshot: Snapshot,
+    condition: Expr,
+    now: datetime,
+    decay: Decay,
+    page: Page,
+    accesses: Sequence[Access],
 ) -> list[str]:
-    """Return ids by what cannot be read off a column: relevance, or importance as it is now."""
-
-    wanted = [*COLUMNS, "confidence", "created_at"]
-    rows = snapshot.scan("memories", condition, wanted, (("id", "asc"),)).to_pylist()
+    """Return ids by what cannot be read off a column; see ``_weight``."""
+    found = snapshot.scan("memories", condition, list(_OF_WEIGHTS), (("id", "asc"),))
+    rows = with_accesses(found, accesses).to_pylist()
     rows.sort(key=lambda row: _weight(row, page.sort, now, decay), reverse=page.descending)
     first = page.offset or 0
     last = None if page.limit is None else first + page.limit
@@ -175,7 +214,10 @@ def _by_weight(
 
 
 def _weight(row: Mapping[str, Any], sort: Sort | None, now: datetime, decay: Decay) -> float:
-    """Return the importance of a memory as it is now, or its relevance."""
+    """Return the importance of a memory as it is now, its relevance, or when it was shown."""
+    if sort == "accessed":
+        shown: datetime | None = row["last_accessed_at"]
+        return shown.timestamp() if shown else 0.0
     if sort == "importance":
         return decay.importance(row, now)
     base, age = row["importance"], row["created_at"]
@@ -188,9 +230,9 @@ def memory_order_values(
     """Return what rows of :func:`list_memories` are sorted by."""
     import pyarrow as pa
 
-    if sort in ("relevance", "importance"):
-        wanted = dict.fromkeys((*COLUMNS, "confidence", "created_at"))
-        weights = [_weight(row, sort, now, decay) for row in rows.select(list(wanted)).to_pylist()]
+    if sort in _WEIGHED:
+        of_weights = rows.select(list(_OF_WEIGHTS)).to_pylist()
+        weights = [_weight(row, sort, now, decay) for row in of_weights]
         return pa.chunked_array([pa.array(weights, pa.float64())])
     return rows[Page(sort).order("created_at")[0][0]]
 

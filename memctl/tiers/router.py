@@ -316,10 +316,13 @@ class Router:
         return [replace(each, rank=rank) for rank, each in enumerate(best, start=1)]
 
     def _found_memories(self, query: str, limit: int) -> Iterator[TierHit]:
+        texts: set[str] = set()
         for hit in self._parts.search(query, limit, self._identity.user):
-            yield TierHit(
-                0, "long_term", 0.0, hit.external_id, hit.text, hit.session_id, hit.memory_id
-            )
+            key = hit.external_id if hit.document_id is None else None
+            if key is None and hit.text in texts:
+                continue
+            texts.add(hit.text)
+            yield TierHit(0, "long_term", 0.0, key, hit.text, hit.session_id, hit.memory_id)
 
     def _entries(self) -> Iterator[TierHit]:
         rows = self._parts.ledger.short_term

@@ -103,10 +103,49 @@ def test_an_agent_is_made_from_the_file_of_another_program_or_from_defaults(
     assert memctl("agent", "add", "small").code == 2
 
 
+def test_agents_leave_a_team_and_what_it_is_granted(memctl: Run) -> None:
+    done(memctl("memory", "add", "The door code is 4711."))
+    done(memctl("team", "add", "writers", "drafter", "editor", "helper"))
+    done(memctl("kb", "grant", "default", "--team", "writers", "write"))
+    read = ("query", "door code", "-k", "default", "--agent")
+    done(memctl(*read, "drafter"))
+
+    unknown = memctl("team", "remove", "writers", "drafter", "stranger")
+    assert "error: 'stranger' is not in team 'writers'" in unknown.err
+    assert "hint: in it are drafter, editor, helper" in unknown.err
+    done(memctl("team", "remove", "writers", "drafter"))
+    assert "agent 'drafter' may not read" in memctl(*read, "drafter").err
+    done(memctl(*read, "editor"))
+
+    removed = done(memctl("team", "remove", "writers"))
+    assert "default is still granted to it" in removed.err
+    assert memctl("team", "list").rows == []
+    assert "agent 'editor' may not read" in memctl(*read, "editor").err
+    assert "there is no team 'writers'" in memctl("team", "remove", "writers").err
+
+
+def test_an_agent_is_removed_with_its_file_and_keeps_what_it_stored(
+    memctl: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "small.json"
+    file.write_text(json.dumps({"agent_id": "small", "resources": ["memory"]}))
+    done(memctl("agent", "add", "small", "--file", str(file)))
+    done(memctl("memory", "add", "The door code is 4711.", "--agent", "small"))
+    assert "would delete" in done(memctl("agent", "remove", "small", "--dry-run")).err
+    assert memctl("agent", "show", "small").json["resources"] == ["memory"]
+    assert memctl("agent", "remove", "small").code == 2  # nobody is there to confirm it
+    done(memctl("agent", "remove", "small", "--yes"))
+    assert memctl("agent", "list").rows == []
+    assert "there is no agent 'small'" in memctl("agent", "remove", "small", "--yes").err
+    assert [row["agent_id"] for row in memctl("memory", "list").rows] == ["small"]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"modle": "x"}, "unknown setting 'modle'"),
+        ({"compression": {}}, "unknown setting 'compression'\nhint: it is 'memory.compression'"),
+        ({"auto_context": {}}, "hint: it is 'knowledge_base.auto_context'"),
         ({"memory": {"compression": {"treshold_tokens": 1}}}, "memory.compression.treshold_tokens"),
         ({"knowledge_base": {"vector_provider": "pgvector"}}, "vector_provider cannot be 'pgvec"),
         ({"resources": ["disk"]}, "there is no resource 'disk'"),

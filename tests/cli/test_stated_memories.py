@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -119,8 +119,9 @@ def test_accesses_are_folded_into_the_rows_when_something_is_ingested(
             notes.query("door code", answer=False)
 
         def accesses() -> tuple[int, datetime | None]:
-            """What the row says; a listing counts as no reading."""
-            row = next(r for r in notes.memories.list().to_pylist() if r["id"] == memory.id)
+            """What the row says."""
+            columns = ["access_count", "last_accessed_at"]
+            (row,) = notes.store.snapshot().get("memories", [memory.id], columns).to_pylist()
             return row["access_count"], row["last_accessed_at"]
 
         assert accesses() == (0, None)
@@ -134,6 +135,30 @@ def test_accesses_are_folded_into_the_rows_when_something_is_ingested(
         notes.memories.get(memory.id)
         assert fold_accesses(notes.store) == 1
         assert accesses() == (5, NOW), "reading it by its id counts"
+
+
+def test_accesses_are_shown_and_sorted_by_before_they_are_in_the_rows(
+    notes: KnowledgeBase,
+) -> None:
+    with notes:
+        other = notes.memories.add("Tomatoes want sun.")
+        memory = notes.memories.add("The door code is 4711.")
+        notes.memories.get(other.id)
+        fold_accesses(notes.store)
+    with opened_later(notes, 1) as base:
+        for _ in range(2):
+            assert base.memories.get(memory.id).memory.access_count in (0, 1)
+
+        def listed(**order: Any) -> list[tuple[str, int]]:
+            """What a listing says, which counts as no reading."""
+            rows = base.memories.list(**order).to_pylist()
+            return [(row["id"], row["access_count"]) for row in rows]
+
+        assert sorted(listed()) == sorted([(memory.id, 2), (other.id, 1)])
+        assert listed(sort="accessed") == [(other.id, 1), (memory.id, 2)]
+        assert listed(sort="accessed", descending=True, limit=1) == [(memory.id, 2)]
+        shown = base.memories.list(sort="accessed", descending=True).to_pylist()
+        assert shown[0]["last_accessed_at"] == NOW + timedelta(days=1)
 
 
 def test_a_memory_that_is_shown_gains_importance_once_a_day_where_that_is_set(

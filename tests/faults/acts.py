@@ -403,7 +403,7 @@ ELSEWHERE = {
     *("tool call", "tool serve", "pool create", "pool merge", "pool grant"),
     *("pool revoke", "pool restore", "pool end", "tier remove"),
     *("tier refresh", "tier share", "tier save", "tier load"),
-    *("user add", "user remove", "agent add", "team add"),
+    *("user add", "user remove", "agent add", "agent remove", "team add", "team remove"),
     *("kb revoke", "kb use", "feedback add", "feedback undo", "reflect", "enrich"),
     *("prompt add", "prompt edit", "prompt activate", "prompt split", "prompt retire"),
     "prompt improve",

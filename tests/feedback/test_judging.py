@@ -152,6 +152,18 @@ def test_a_score_and_words_are_given_with_the_query_command_too(memctl: Any) -> 
     assert 0 < noted["quality"] < 1
 
 
+def test_an_answer_that_cites_nothing_changes_no_memory(memctl: Any) -> None:
+    asked = memctl("query", "When does the ferry to Norway leave?").rows[0]
+    assert asked["hits"]
+    assert not asked["answer"]["citations"]
+    before = importance(memctl)
+    assert memctl("feedback", "add", "last", "bad", "-o", "json").json["changed"] == 0
+    assert importance(memctl) == before
+
+    memctl("query", "door code", "--no-answer")  # its first hits are what it gave
+    assert memctl("feedback", "add", "last", "bad", "-o", "json").json["changed"] == 3
+
+
 def test_judgements_change_nothing_where_that_is_switched_off(
     memctl: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

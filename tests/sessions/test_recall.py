@@ -158,6 +158,12 @@ REFERENCES = (
     "Where is the pelican that was discussed nesting?",
     "Was the pelican mentioned?",
     "Can you remind us of the pelican?",
+    "Which pelican was mentioned?",
+    "What pelicans were discussed earlier?",
+    "What was discussed about the pelican?",
+    "What has been said about the pelican?",
+    "Which pelican did we discuss?",
+    "Which pelican have we mentioned before?",
 )
 """Each phrase and word in front, within and at the end."""
 UNRELATED = (
@@ -176,6 +182,9 @@ UNRELATED = (
     "last time we talked about the budget for marketing",
     "remind me how much the rent is",
     "did we mention who feeds the cat?",
+    "Which plumber was mentioned?",
+    "What was said about the insurance of the boat?",
+    "Which doctor did we discuss?",
 )
 
 
@@ -192,7 +201,7 @@ def test_a_reference_is_taken_off_wherever_it_stands(kb: KnowledgeBase) -> None:
 @pytest.mark.parametrize(
     ("message", "about"),
     [
-        ("Which .env file did we discuss in our previous conversation?", "Which .env file did"),
+        ("Which .env file did we discuss in our previous conversation?", "Which .env file?"),
         ("As we discussed, the .NET version?", "the .NET version?"),
         ("As we discussed, $HOME/.ssh is where?", "$HOME/.ssh is where?"),
         ("as we discussed, ¿qué pasa?", "¿qué pasa?"),
@@ -203,6 +212,8 @@ def test_a_reference_is_taken_off_wherever_it_stands(kb: KnowledgeBase) -> None:
         ("In my earlier discussion with the bank?", "In my earlier discussion with the bank?"),
         ("Which earlier talk with Bob was long?", "Which earlier talk with Bob was long?"),
         ("Which door was discussed in an earlier chat ?", "Which door?"),
+        ("What was mentioned in the report?", "What was mentioned in the report?"),
+        ("Which doctors were mentioned by Ann?", "Which doctors were mentioned by Ann?"),
     ],
 )
 def test_what_a_message_is_about_is_left_whole(message: str, about: str) -> None:

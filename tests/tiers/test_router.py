@@ -13,6 +13,7 @@ from waiting import wait_for
 from memctl.errors import AccessRefused, UsageError
 from memctl.home import Home
 from memctl.knowledge_base import KnowledgeBase
+from memctl.sessions.conversations import Message
 
 from .conftest import Clock, Run
 
@@ -100,6 +101,21 @@ def test_a_search_by_meaning_finds_every_tier_and_says_which(kb: KnowledgeBase) 
     assert all(0 < hit.score <= 1.001 for hit in hits)
     other = kb.router(agent="b").semantic_search("dentist appointment", limit=9)
     assert "short_term" not in {hit.tier for hit in other}
+
+
+def test_what_was_said_twice_is_found_once_and_with_the_key_it_has(kb: KnowledgeBase) -> None:
+    said = "The pear trees in the orchard bloom late."
+    for name in ("monday", "friday"):
+        message = Message(sender="user", content=said, external_id=f"m-{name}")
+        kb.sessions.say(kb.sessions.start(name), message)
+    router = kb.router(agent="a")
+    router.write("pears", "The pear trees need water.", "long_term")
+    hits = router.semantic_search("pear trees in the orchard")
+    assert [(hit.key, hit.text) for hit in hits[:2]] == [
+        (None, said),
+        ("pears", "The pear trees need water."),
+    ]
+    assert [hit.text for hit in hits].count(said) == 1
 
 
 def test_statistics_have_a_block_for_each_tier(kb: KnowledgeBase, clock: Clock) -> None:

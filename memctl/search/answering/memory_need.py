@@ -34,6 +34,7 @@ _BACK_REFERENCES = (
     r"said|told|mentioned|promised|planned|chose|settled|noted|wrote down)",
     r"(?:did|have|had|were|was) (?:we|i|you|he|she|they) (?:\w+ )?(?:discuss|talk|decide|agree|say|"
     r"said|tell|told|mention|promise|plan|choose|settle|note|write down)\w*",
+    r"what (?:was|has been) (?:said|told|discussed|mentioned|noted|decided|agreed|planned)",
     r"(?:what|which|when|where|who|whom|why|how)(?: \w+){0,3} (?:did|have|had|was|were) "
     r"(?:we|i|my|our)",
     r"(?:when|where|who|whom)(?: \w+)? (?:do|does|is|are) (?:we|i|my|our)",
@@ -79,6 +80,7 @@ _MIN_OWN_WORDS = 2
 _MOST_REFERENCES = 3
 _SAYING = r"(?:said|told (?:me|you|us)|mentioned|discussed|talked about|spoke (?:about|of)|noted)"
 _SAY = r"(?:say|tell (?:me|you|us)|mention|discuss|talk about|speak (?:about|of)|note)"
+_SAID = r"(?:said|mentioned|discussed|talked about|spoken (?:about|of)|noted)"
 _WHO = r"(?:you|we|i)"
 _BEFORE = r"(?:earlier|previously|before|already|once|last time|the other day|in the past)"
 _CONVERSATION = r"(?:conversation|session|chat|meeting|discussion|call|talk)s?"
@@ -89,6 +91,7 @@ _REFERENCES = (
     rf"{_SAYING}(?: {_BEFORE})*(?: that\b)?",
     rf"what (?:did|had|have) {_WHO} {_SAY}(?: {_BEFORE})*(?: about| on| regarding| of)?",
     rf"what (?:had|have) {_WHO} {_SAYING}(?: {_BEFORE})*(?: about| on| regarding| of)?",
+    rf"what (?:was|has been) {_SAID}(?: {_BEFORE})* (?:about|on|regarding|of)",
     rf"have {_WHO}(?: ever| already)? (?:talked|spoken|discussed|mentioned|said)"
     r"(?: about| of| that)?",
     rf"did {_WHO}(?: ever| already)? {_SAY}(?: that| about| of)?",
@@ -118,6 +121,8 @@ _REFERENCE_WITHIN = lazy_regex(
 """Not a conversation that the message itself is about: "cancel my earlier talk with Bob"."""
 _REFERENCE_ENDS = lazy_regex(
     rf"[,;]?\s*\b(?:as {_WHO} {_SAYING}|{_BEFORE}|in the past|right|correct|remember"
+    rf"|(?:was|were|(?:has|have) been) {_SAID}"
+    rf"|(?:did {_WHO}(?: ever| already)? {_SAY}|(?:have|had) {_WHO}(?: ever| already)? {_SAID})"
     rf"|isn['’]?t it|is(?:n['’]?t)? that right|(?:did|have|had)n['’]?t {_WHO})"
     r"\s*(?P<mark>[?!.]*)\s*$",
     re.IGNORECASE,

@@ -232,6 +232,26 @@ def show_agent(context: CommandContext, name: AgentName, output: Output = None) 
     emit_one(value, output, table)
 
 
+@command(agent_app, "remove", "memctl agent remove helper --dry-run\nmemctl agent remove helper")
+def remove_agent(
+    context: CommandContext, name: AgentName, yes: Yes = False, dry_run: DryRun = False
+) -> None:
+    """Delete the file of an agent; what it stored stays.
+
+    From then on the settings of the program count where it is named, and it may use every tool and
+    resource.  Its teams and grants stay.
+    """
+    accounts = context.home.accounts
+    accounts.agent(name)
+    path = accounts.agent_path(name)
+    if dry_run:
+        context.say(f"would delete {path}")
+        return
+    context.confirm(f"delete {path}?", yes=yes)
+    accounts.remove_agent(name)
+    context.say(f"removed agent {name}")
+
+
 def _flat(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, item in value.items():
@@ -254,6 +274,31 @@ def add_team(
     """Make a team of agents, or add agents to it."""
     team = context.home.accounts.set_team(name, agents)
     context.say(f"team {team.name} has {format_count(len(team.agents), 'agent')}")
+
+
+@command(team_app, "remove", "memctl team remove writers drafter\nmemctl team remove writers")
+def remove_team(
+    context: CommandContext,
+    name: Annotated[str, typer.Argument(metavar="TEAM", help="What it is called.")],
+    agents: Annotated[
+        list[str] | None, typer.Argument(metavar="AGENT", help="Who leaves it; by default all.")
+    ] = None,
+) -> None:
+    """Take agents out of a team, or remove the team.
+
+    What is granted to the team stays granted to its name: memctl kb revoke takes that back.
+    """
+    team = context.home.accounts.remove_team(name, agents or ())
+    if team is not None:
+        context.say(f"team {team.name} has {format_count(len(team.agents), 'agent')}")
+        return
+    context.say(f"removed team {name}")
+    for entry in context.home.entries():
+        grants = entry.settings.grants if entry.settings else ()
+        if any(grant.is_team and grant.to == name for grant in grants):
+            context.say(
+                f"{entry.name} is still granted to it: memctl kb revoke {entry.name} --team {name}"
+            )
 
 
 @command(team_app, "list", "memctl team list\nmemctl team list -o json")

@@ -55,7 +55,8 @@ def show(
         return
     if not found:
         raise NothingFound(
-            "there is no profile yet", "it is written when a conversation ends, or: profile set"
+            "there is no profile yet",
+            "it is written when a conversation ends (memctl session end), or by memctl profile set",
         )
     emit_one(found[0], output, lambda: _print(found[0]))
 

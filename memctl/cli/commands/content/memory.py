@@ -339,8 +339,8 @@ def add(
 
 
 def _note_own_type(context: CommandContext, type_: str | None) -> None:
-    if hint := own_type_hint(type_):
-        context.say(f"note: {type_!r} is a type of your own")
+    if type_ is not None and (hint := own_type_hint(type_)):
+        context.say(f"note: {one_line(type_, 60)!r} is a type of your own")
         context.suggest(hint)
 
 
