@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict
 from memctl.errors import MemctlError, UsageError
 from memctl.identity import DEFAULT_USER, checked_name, conversations_of
 from memctl.ingest.document_records import REPLYING
+from memctl.language.date_mentions import date_spans
 from memctl.prompts import fenced
 from memctl.records import Filters
 from memctl.store.ledger.session_repositories import PROFILE_FIELDS, Profile
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 BY_USER, BUILTIN = "user", "builtin"
 _MAX_LINES = 8
 _LONGEST_LINE = 300
+"""Characters of a statement."""
 _LONGEST_SUMMARY = 1_200
 _LAST_TURNS = 6
 _OF_ONESELF = re.compile(r"\b(?:i|i['’]\w+|my|me|mine|ich|mein\w*|je|mon|ma|yo|mi)\b", re.I)
@@ -176,13 +178,15 @@ class Profiles(Struct, frozen=True):
             if row["speaker"] not in REPLYING and _OF_ONESELF.search(bare_turn(row["text"]))
         ]
         preferences = [row for row in rows if row["type"] == "preference"]
-        goals = [row for row in rows if row["type"] in ("plan", "decision", "memories")]
+        today = self.clock().date()
+        aims = [row for row in rows if row["type"] in ("plan", "decision", "memories")]
+        goals = [row for row in aims if not _is_over(row, today)]
         return {
             "user_info": _lines(
                 self._written_by_user(user, agent, "user_info"), [*preferences, *own]
             ),
             "last_conversation_summary": summary,
-            "recent_goal_and_status": _lines("", goals),
+            "recent_goal_and_status": _lines("", goals, with_days=True),
             "important_context": _lines(
                 self._written_by_user(user, agent, "important_context"),
                 [row for row in facts if row not in own] or facts,
@@ -218,16 +222,28 @@ class Profiles(Struct, frozen=True):
         return replace(former, **fields, by=f"model/{chat.name}/{prompt.id}")
 
 
+def _is_over(row: Row, today: date) -> bool:
+    """Return whether a plan is for days that have passed, each of them."""
+    if row["type"] != "plan":
+        return False
+    days = [span.day for span in date_spans(bare_turn(row["text"]), row["created_at"])]
+    return bool(days) and all(day is not None and day < today for day in days)
+
+
 def _profile_text(title: str, profile: Profile) -> str:
     fields = "\n".join(f"{name}: {getattr(profile, name)}" for name in PROFILE_FIELDS)
     return f"{title}\n{fields}"
 
 
-def _lines(value: str, rows: Iterable[Row]) -> str:
-    """Return statements one a line, each once, after what was written by hand."""
-    lines = dict.fromkeys(line.strip() for line in value.splitlines() if line.strip())
+def _lines(value: str, rows: Iterable[Row], *, with_days: bool = False) -> str:
+    """Return statements one a line, each once, after what was written by hand.
+
+    A plan or a decision has its day behind it: a later one may say otherwise.
+    """
+    by_hand = dict.fromkeys(line.strip() for line in value.splitlines() if line.strip())
+    said: dict[str, str] = {}
     for row in rows:
-        said = " ".join(bare_turn(row["text"]).split())[:_LONGEST_LINE]
-        if len(lines) < _MAX_LINES + len(value.splitlines()):
-            lines.setdefault(said)
-    return "\n".join(lines)
+        text = " ".join(bare_turn(row["text"]).split())[:_LONGEST_LINE]
+        if text not in by_hand:
+            said.setdefault(text, f"{text} ({row['created_at'].date()})" if with_days else text)
+    return "\n".join([*by_hand, *list(said.values())[:_MAX_LINES]])
