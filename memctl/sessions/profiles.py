@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict
 from memctl.errors import MemctlError, UsageError
 from memctl.identity import DEFAULT_USER, checked_name, conversations_of
 from memctl.ingest.document_records import REPLYING
-from memctl.language.date_mentions import date_spans
+from memctl.language.date_mentions import has_passed
 from memctl.prompts import fenced
 from memctl.records import Filters
 from memctl.store.ledger.session_repositories import PROFILE_FIELDS, Profile
@@ -223,11 +223,8 @@ class Profiles(Struct, frozen=True):
 
 
 def _is_over(row: Row, today: date) -> bool:
-    """Return whether a plan is for days that have passed, each of them."""
-    if row["type"] != "plan":
-        return False
-    days = [span.day for span in date_spans(bare_turn(row["text"]), row["created_at"])]
-    return bool(days) and all(day is not None and day < today for day in days)
+    """Return whether a plan is for a day that has passed."""
+    return row["type"] == "plan" and has_passed(bare_turn(row["text"]), row["created_at"], today)
 
 
 def _profile_text(title: str, profile: Profile) -> str:

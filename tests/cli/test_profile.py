@@ -42,6 +42,17 @@ def test_the_standing_context_needs_no_question_and_stays_the_same(memctl: Run) 
     assert asked.startswith(first.out[:40])
 
 
+def test_the_standing_context_has_no_plan_for_a_day_that_has_passed(memctl: Run) -> None:
+    assert memctl("kb", "create", "default").code == 0
+    for plan in ("We fly to Lisbon on 4 May 2020.", "We sail to Malta on 4 May 2090."):
+        memctl("memory", "add", plan, "--type", "plan")
+    memctl("memory", "add", "We decided on 4 May 2020 to sail.", "--type", "decision")
+    known = memctl("context", "--standing").out
+    assert "Lisbon" not in known
+    assert "Malta" in known
+    assert "We decided on 4 May 2020 to sail." in known
+
+
 def test_the_standing_context_has_statements_of_high_importance(memctl: Run) -> None:
     dam = "The dam must never exceed 80 metres of water."
     memctl("memory", "add", dam, "--type", "fact", "--importance", "1.0")
