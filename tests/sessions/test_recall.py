@@ -274,6 +274,32 @@ def test_a_profile_is_written_when_a_conversation_ends_and_keeps_its_versions(
     assert "1234" in latest.last_conversation_summary
 
 
+def test_a_profile_says_who_its_user_is_as_they_said_last(kb: KnowledgeBase) -> None:
+    one = talk(
+        kb,
+        "pia-1",
+        "pia",
+        "user: Hi! I'm Pia, I draw maps and I live in Hamburg. I work for a museum.",
+        "agent: I live in the cloud.",
+        "user: Do I live in Bremen?",
+    )
+    kb.sessions.end(one)
+    first = kb.sessions.profile("pia")
+    assert first is not None
+    day = f"({one.last_at.date()})"
+    hamburg = f"I'm Pia, I draw maps and I live in Hamburg. {day}"
+    assert first.user_info.splitlines() == [hamburg, f"I work for a museum. {day}"]
+    kb.sessions.end(talk(kb, "pia-2", "pia", "user: Ich wohne jetzt in Dresden."))
+    latest = kb.sessions.profile("pia")
+    assert latest is not None
+    told = [f"Ich wohne jetzt in Dresden. {day}", f"I work for a museum. {day}"]
+    assert latest.user_info.splitlines() == told
+    kb.sessions.forget(kb.sessions.get("pia-2", user="pia"))
+    left = kb.sessions.profile("pia")
+    assert left is not None
+    assert left.user_info == first.user_info
+
+
 def test_a_profile_leaves_out_plans_whose_day_has_passed(kb: KnowledgeBase) -> None:
     session = kb.sessions.start("kim-1", user="kim")
     for minute, said in enumerate(
