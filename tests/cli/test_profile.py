@@ -12,7 +12,10 @@ from .conftest import Run
 
 def test_a_profile_is_written_and_shown_with_its_versions(memctl: Run) -> None:
     memctl("memory", "add", "The boat is called Kestrel.")
-    assert memctl("profile", "show", "--user", "ann").code == 4
+    missing = memctl("profile", "show", "--user", "ann")
+    assert (missing.code, "no profile of ann yet" in missing.err) == (4, True)
+    assert "memctl profile set" in missing.err
+    assert "--user says whose" in memctl("profile", "show").err
     memctl("profile", "set", "--user", "ann", "--user-info", "Lives in Turin.")
     memctl("profile", "set", "--user", "ann", "--goal", "Sell the boat by June.")
     shown = memctl("profile", "show", "--user", "ann", "-o", "json").json
