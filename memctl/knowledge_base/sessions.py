@@ -102,16 +102,19 @@ class Sessions(Part):
             session_id, namespace=namespace, user=user, sees=lambda place: may_see(config, place)
         )
 
-    def get_or_start(self, session_id: str | None = None) -> Session:
+    def get_or_start(
+        self, session_id: str | None = None, *, namespace: str | None = None
+    ) -> Session:
         """Return a conversation, which is begun where it is not there, or none is named.
 
         Raises:
             UsageError: Several namespaces have one of that name, or a name cannot be one.
+            AccessRefused: The namespace is another user's.
         """
         if session_id is not None:
             with suppress(NotFoundError):
-                return self.get(session_id)
-        return self.start(session_id)
+                return self.get(session_id, namespace=namespace)
+        return self.start(session_id, namespace=namespace)
 
     def list(
         self,

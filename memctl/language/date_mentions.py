@@ -173,6 +173,12 @@ def date_spans(
     return list(_spans(_near_digits(text), written_on.date() if written_on else None, is_day_first))
 
 
+def has_passed(text: str, written_on: datetime, today: date) -> bool:
+    """Return whether a text has dates, each of them a day before today."""
+    days = [span.day for span in date_spans(text, written_on)]
+    return bool(days) and all(day is not None and day < today for day in days)
+
+
 def is_day_before_month(text: str) -> bool | None:
     """Return in which order days with slashes are written; None if none tells or they disagree.
 

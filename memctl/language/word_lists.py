@@ -93,7 +93,9 @@ class Language(Struct, frozen=True):
     """Words before a length of time that ends today: ``last`` three weeks."""
     keeping: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What users ask with for something to be kept: ``requests`` before a colon or a clause, which
-    ``that`` begins, ``labels`` before a colon alone, and ``please``."""
+    ``that`` begins, or before ``this``; ``labels`` before a colon alone, and ``please``."""
+    introducing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What people say of themselves with: their ``name``, their ``home`` and their ``work``."""
     stating: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Words before a colon by the type of statement that follows: ``decision``, ``preference``."""
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -477,7 +477,7 @@ def _check_editable(memory: Memory) -> None:
     if memory.level == "evidence":
         raise UsageError(
             f"{memory.id} is evidence, which stays as the source has it",
-            "state what is right instead: memctl memory add",
+            "state what is right instead: memctl memory add, or the tool remember",
         )
     if memory.superseded_by is not None:
         raise UsageError(

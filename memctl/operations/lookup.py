@@ -149,7 +149,7 @@ _MAX_CHARS = Rule("At most this many characters.", low=1, high=MAX_CHARACTERS)
 class GetDocumentParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``get_document``."""
 
-    document_id: Annotated[str, Rule("The id of the document, or its title.")]
+    document_id: Annotated[str, Rule("The id, title or source of the document.")]
     start: Annotated[int, _START] = 0
     max_chars: Annotated[int, _MAX_CHARS] = 8000
 
@@ -201,7 +201,7 @@ def get_document(context: OperationContext, parameters: GetDocumentParameters) -
 class OpenParameters(Struct, frozen=True, kw_only=True):
     """Parameters of ``open``."""
 
-    id: Annotated[str, Rule("The id or title of a document, or the id of a memory.")]
+    id: Annotated[str, Rule("The id, title or source of a document, or the id of a memory.")]
     start: Annotated[int, _START] = 0
     max_chars: Annotated[int, _MAX_CHARS] = 8000
 
@@ -255,7 +255,7 @@ def _newer(context: OperationContext, base: KnowledgeBase, memory: Memory) -> Me
 
 
 def _find_document(context: OperationContext, reference: str) -> tuple[KnowledgeBase, Document]:
-    """Return the document with an id or a title, and its knowledge base.
+    """Return the document with an id, a title or a source, and its knowledge base.
 
     Raises:
         NotFoundError: There is none that is open to this caller.
@@ -266,7 +266,7 @@ def _find_document(context: OperationContext, reference: str) -> tuple[Knowledge
     try:
         base = bases.owner("documents", reference)
     except NotFoundError:
-        titles = _by_title(context)
+        titles = _by_title_or_source(context)
         if reference.casefold() not in titles:
             near = _near_titles(reference, titles)
             raise NotFoundError(f"there is no {what}", near) from None
@@ -276,13 +276,19 @@ def _find_document(context: OperationContext, reference: str) -> tuple[Knowledge
     return base, document
 
 
-def _by_title(context: OperationContext) -> dict[str, tuple[KnowledgeBase, str]]:
-    """Return the open documents by title, the last ingested where several have one."""
+def _by_title_or_source(context: OperationContext) -> dict[str, tuple[KnowledgeBase, str]]:
+    """Return the open documents by title and source, the last ingested where several have one."""
     found: dict[str, tuple[KnowledgeBase, str]] = {}
-    for base in opened(context):
-        table = base.documents.list(context.filters()).select(["root_id", "title"])
-        for row in plain_rows(table):
-            found.setdefault(row["title"].casefold(), (base, row["root_id"]))
+    listed = [
+        (base, row)
+        for base in opened(context)
+        for row in plain_rows(
+            base.documents.list(context.filters()).select(["root_id", "title", "source"])
+        )
+    ]
+    for key in ("title", "source"):
+        for base, row in listed:
+            found.setdefault(row[key].casefold(), (base, row["root_id"]))
     return found
 
 

@@ -2,7 +2,7 @@
 
 It is the same, byte for byte, while nothing known changes, so that prompt caches work: its order
 depends on what is stored alone, and how new a memory is is counted from the newest one.  Only what
-changed lately leaves it with the days.
+changed lately, and a plan once its day has passed, leave it with the days.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from memctl.language.date_mentions import has_passed
 from memctl.literals import Headings
 from memctl.memories.importance_decay import COLUMNS
 from memctl.records import Context, Filters, Hit
@@ -186,7 +187,13 @@ def _most_important(
     weighed = [(-round(weight(name, row), 6), name, row["id"]) for name, row in rows]
     hits = _hits(snapshots, [(name, id_) for _, name, id_ in sorted(weighed)[:_MAX_READ]])
     plain = [replace(hit, text=bare_turn(hit.text)) if hit.session_id else hit for hit in hits]
-    return list({hit.text.casefold(): hit for hit in reversed(plain)}.values())[::-1]
+    today = now.date()
+    holds = (
+        hit
+        for hit in reversed(plain)
+        if hit.type != "plan" or not has_passed(hit.text, hit.created_at, today)
+    )
+    return list({hit.text.casefold(): hit for hit in holds}.values())[::-1]
 
 
 def _latest_changes(snapshots: dict[str, Snapshot], filters: Filters, now: datetime) -> list[Hit]:

@@ -187,17 +187,17 @@ class Calls:
     def require_written(self, name: str | None) -> str:
         """Return the knowledge base to write to: the named one or the usual one.
 
+        The default one is made when it is first written to, as on the command line.
+
         Raises:
             KnowledgeBaseNotFound: It is not there, or not offered.
         """
-        if name is not None:
-            return self.require_served(name)
-        if self._served:
-            return self.require_served(self._served[0])
-        wanted = self.home.name_to_write(None)
-        if self.is_served(wanted) and not self.home.exists(wanted) and not self.read_only:
-            self.home.open_for_writing(wanted).close()  # which makes the default one
-        return self.require_served(wanted)
+        if name is None:
+            name = self._served[0] if self._served else self.home.name_to_write(None)
+        is_missing = name == self.home.config.default_kb and not self.home.exists(name)
+        if is_missing and self.is_served(name) and not self.read_only:
+            self.home.open_for_writing(name).close()
+        return self.require_served(name)
 
     def require_writing(self) -> None:
         """Refuse to change anything on a server that only reads.
@@ -243,7 +243,8 @@ class Calls:
             KnowledgeBaseNotFound: One of them is not there, or not offered.
         """
         if caller.kbs:
-            return tuple(self.require_served(name) for name in caller.kbs)
+            require = self.require_written if effect == "write" else self.require_served
+            return tuple(require(name) for name in caller.kbs)
         if self._served:
             return tuple(self.require_served(name) for name in self._served)
         written = self.home.name_to_write(None)

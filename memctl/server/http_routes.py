@@ -645,6 +645,7 @@ class NewMessage(Struct, frozen=True, kw_only=True):
 
     content: Annotated[str, Rule("What is said.")]
     sender: Annotated[Literal["user", "agent", "system", "tool"], Rule("Who says it.")] = "user"
+    at: Annotated[str | None, Rule("When it was said; by default now.")] = None
     turn: Annotated[int | None, Rule("Its number, where the caller counts.", low=0)] = None
     namespace: Annotated[str | None, Rule("Its namespace, where several have one.")] = None
     kbs: Annotated[tuple[str, ...], Rule(_KBS)] = ()
@@ -701,7 +702,12 @@ def _say(context: OperationContext, parameters: NewMessage, place: Place) -> obj
     from memctl.sessions.conversations import Message
 
     base, session = _find_session(context, place, parameters.namespace)
-    message = Message(sender=parameters.sender, content=parameters.content, turn=parameters.turn)
+    message = Message(
+        sender=parameters.sender,
+        content=parameters.content,
+        at=None if parameters.at is None else parse_instant(parameters.at, context.now),
+        turn=parameters.turn,
+    )
     turn = base.sessions.say(session, message)[0]
     kept = base.sessions.captured(turn)
     base.sessions.compress_now_or_later(session)

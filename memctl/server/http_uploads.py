@@ -258,7 +258,8 @@ JOB_KINDS = {INGEST: run_ingest, CONSOLIDATE: run_consolidation}
 
 
 async def _ingest(request: Request) -> Response:
-    kb = calls_of(request).require_served(request.path_params["kb"])
+    calls, named = calls_of(request), request.path_params["kb"]
+    kb = await calls.in_thread(lambda: calls.require_written(named))
     upload = await receive(request, kb)
     return await ingest_reply(request, kb, caller_of(request, kb), upload, json_reply)
 

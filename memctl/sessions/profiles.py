@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -19,6 +20,9 @@ from pydantic import BaseModel, ConfigDict
 from memctl.errors import MemctlError, UsageError
 from memctl.identity import DEFAULT_USER, checked_name, conversations_of
 from memctl.ingest.document_records import REPLYING
+from memctl.language.date_mentions import has_passed
+from memctl.language.sentence_splitting import QUESTION_MARKS, split_sentences
+from memctl.language.word_lists import any_phrase, phrases_of_all
 from memctl.prompts import fenced
 from memctl.records import Filters
 from memctl.store.ledger.session_repositories import PROFILE_FIELDS, Profile
@@ -36,10 +40,13 @@ if TYPE_CHECKING:
 BY_USER, BUILTIN = "user", "builtin"
 _MAX_LINES = 8
 _LONGEST_LINE = 300
+"""Characters of a statement."""
 _LONGEST_SUMMARY = 1_200
 _LAST_TURNS = 6
 _OF_ONESELF = re.compile(r"\b(?:i|i['’]\w+|my|me|mine|ich|mein\w*|je|mon|ma|yo|mi)\b", re.I)
 """What "we" do is of a project as often as of the user."""
+_INTRODUCING = ("name", "home", "work")
+_DAY_BEHIND = re.compile(r" \(\d{4}-\d\d-\d\d\)$")
 _STATED = ("preference", "important_fact", "memories", "plan", "decision")
 _COLUMNS = ("id", "type", "text", "speaker", "created_at", "importance", "session_id")
 _log = logging.getLogger(__name__)
@@ -120,7 +127,8 @@ class Profiles(Struct, frozen=True):
         former = self.get(session.user_id, agent) or self._empty(session.user_id, agent)
         rows = self._stated_rows(session.namespace)
         summary = self._summary(session)
-        built = replace(former, **self._built_in(rows, summary, session.user_id, agent))
+        own = self._introductions(session, former)
+        built = replace(former, **self._built_in(rows, summary, session.user_id, agent, own))
         made = self._by_model(former, built, session.namespace) or replace(built, by=BUILTIN)
         if not any(getattr(made, name) for name in PROFILE_FIELDS):
             return None
@@ -166,7 +174,12 @@ class Profiles(Struct, frozen=True):
         return "\n".join(said)[:_LONGEST_SUMMARY].strip()
 
     def _built_in(
-        self, rows: Sequence[Row], summary: str, user: str, agent: str
+        self,
+        rows: Sequence[Row],
+        summary: str,
+        user: str,
+        agent: str,
+        introductions: Sequence[str],
     ) -> Mapping[str, Any]:
         """Return the fields that are put together from what was stated."""
         facts = [row for row in rows if row["type"] == "important_fact"]
@@ -176,18 +189,39 @@ class Profiles(Struct, frozen=True):
             if row["speaker"] not in REPLYING and _OF_ONESELF.search(bare_turn(row["text"]))
         ]
         preferences = [row for row in rows if row["type"] == "preference"]
-        goals = [row for row in rows if row["type"] in ("plan", "decision", "memories")]
+        today = self.clock().date()
+        aims = [row for row in rows if row["type"] in ("plan", "decision", "memories")]
+        goals = [row for row in aims if not _is_over(row, today)]
+        by_hand = self._written_by_user(user, agent, "user_info")
         return {
-            "user_info": _lines(
-                self._written_by_user(user, agent, "user_info"), [*preferences, *own]
-            ),
+            "user_info": _lines("\n".join([by_hand, *introductions]), [*preferences, *own]),
             "last_conversation_summary": summary,
-            "recent_goal_and_status": _lines("", goals),
+            "recent_goal_and_status": _lines("", goals, with_days=True),
             "important_context": _lines(
                 self._written_by_user(user, agent, "important_context"),
                 [row for row in facts if row not in own] or facts,
             ),
         }
+
+    def _introductions(self, session: Session, former: Profile) -> list[str]:
+        """Return what the user says of who they are, the latest of each kind with its day."""
+        turns = self.ledger.turns.of((session.namespace, session.session_id))
+        said = [
+            (sentence, f"{sentence} ({turn.at.date()})")
+            for turn in reversed(turns)
+            if turn.sender == "user"
+            for sentence in (
+                turn.content[start:end] for start, end in split_sentences(turn.content)
+            )
+            if len(sentence) <= _LONGEST_LINE and not sentence.endswith(QUESTION_MARKS)
+        ]
+        known = [(line, line) for line in former.user_info.split("\n") if _DAY_BEHIND.search(line)]
+        latest: dict[str, str] = {}
+        for sentence, line in (*said, *known):
+            for kind in _INTRODUCING:
+                if _introduces(kind).search(sentence):
+                    latest.setdefault(kind, line)
+        return list(dict.fromkeys(latest[kind] for kind in _INTRODUCING if kind in latest))
 
     def _written_by_user(self, user: str, agent: str, name: str) -> str:
         """Return what was last written into a field by hand; "" if nothing was."""
@@ -218,16 +252,32 @@ class Profiles(Struct, frozen=True):
         return replace(former, **fields, by=f"model/{chat.name}/{prompt.id}")
 
 
+@cache
+def _introduces(kind: str) -> re.Pattern[str]:
+    """Return what matches a clause in which people say their name, home or work."""
+    said = any_phrase(phrases_of_all("introducing", kind))
+    return re.compile(rf"(?:^|[,;.!–—]\s*|\b(?:and|und|et|y|e|en)\s+)(?:{said})\s", re.IGNORECASE)
+
+
+def _is_over(row: Row, today: date) -> bool:
+    """Return whether a plan is for a day that has passed."""
+    return row["type"] == "plan" and has_passed(bare_turn(row["text"]), row["created_at"], today)
+
+
 def _profile_text(title: str, profile: Profile) -> str:
     fields = "\n".join(f"{name}: {getattr(profile, name)}" for name in PROFILE_FIELDS)
     return f"{title}\n{fields}"
 
 
-def _lines(value: str, rows: Iterable[Row]) -> str:
-    """Return statements one a line, each once, after what was written by hand."""
-    lines = dict.fromkeys(line.strip() for line in value.splitlines() if line.strip())
+def _lines(value: str, rows: Iterable[Row], *, with_days: bool = False) -> str:
+    """Return statements one a line, each once, after what was written by hand.
+
+    A plan or a decision has its day behind it: a later one may say otherwise.
+    """
+    by_hand = dict.fromkeys(line.strip() for line in value.splitlines() if line.strip())
+    said: dict[str, str] = {}
     for row in rows:
-        said = " ".join(bare_turn(row["text"]).split())[:_LONGEST_LINE]
-        if len(lines) < _MAX_LINES + len(value.splitlines()):
-            lines.setdefault(said)
-    return "\n".join(lines)
+        text = " ".join(bare_turn(row["text"]).split())[:_LONGEST_LINE]
+        if text not in by_hand:
+            said.setdefault(text, f"{text} ({row['created_at'].date()})" if with_days else text)
+    return "\n".join([*by_hand, *list(said.values())[:_MAX_LINES]])

@@ -16,6 +16,7 @@ from memctl.errors import MemctlError
 from memctl.language.sentence_splitting import QUESTION_MARKS, split_sentences
 from memctl.literals import RESTATING_TYPES
 from memctl.models.protocols import estimate_tokens
+from memctl.patterns import lazy_regex
 from memctl.records import Filters, Hit
 from memctl.search.answering.memory_need import (
     is_only_reference,
@@ -45,6 +46,7 @@ _ROLES: Mapping[str, str] = {
     "user": "user", "human": "user", "agent": "assistant", "assistant": "assistant",
     "system": "system", "tool": "system",
 }  # fmt: skip
+_NUMBER = lazy_regex(r"\w*\d\w*")
 _SUMMARIES = (*RESTATING_TYPES, "summary")
 _log = logging.getLogger(__name__)
 
@@ -183,7 +185,11 @@ class ConversationRecall(Struct, frozen=True):
         )
 
     def _passage(self, namespace: str, hit: Hit) -> str:
-        """Return the text of a hit, with who says it; a question with the reply to it."""
+        """Return the text of a hit, with who says it.
+
+        A question has the reply to it behind it, a number or a date the other one that its speaker
+        gives next: "sorry, typo: it's 0151 2345679".
+        """
         said = hit.text.strip()
         if hit.type != "turn" or hit.session_id is None or hit.turn is None:
             return said
@@ -195,6 +201,11 @@ class ConversationRecall(Struct, frozen=True):
         reply = turns.find(namespace, hit.session_id, hit.turn + 1)
         if said.endswith(QUESTION_MARKS) and reply is not None and reply.sender != turn.sender:
             return f"{said}\n{reply.sender}: {_beginning(reply.content)}"
+        numbers = set(_NUMBER.findall(turn.content))
+        following = (turns.find(namespace, hit.session_id, hit.turn + step) for step in (1, 2))
+        own = next((each for each in following if each and each.sender == turn.sender), None)
+        if numbers and own is not None and not numbers.issuperset(_NUMBER.findall(own.content)):
+            return f"{said}\n{own.sender}: {_beginning(own.content)}"
         return said
 
     def _latest(self, session: Session) -> list[RecalledSession]:

@@ -118,10 +118,15 @@ _POINTS_BACK = lazy_regex(
 _ONLY_POINTS_BACK = lazy_regex(
     rf"{_LEAD}(?:let['’]?s\s+|i want you to\s+)?"
     r"(?P<verb>save|store|keep|remember|memori[sz]e|note|record)\s+(?:this|that|it)"
-    r"(?:\s+(?:one|down|please|too|as well|for (?:later|me|us|next time|the future)))*[\s.!,]*",
+    r"(?:\s+(?:one|down|in mind|please|too|as well|for (?:later|me|us|next time|the future)))*"
+    r"[\s.!,]*",
     re.IGNORECASE,
 )
 """All of a message that has no phrase and means the one before it."""
+_CLOSES = lazy_regex(r"(?:[.!,;…]+|\s[-–—]{1,2})\s+|\n\s*|\s+(?=so\s)", re.IGNORECASE)
+"""Between a statement and the words at the end that ask for it to be kept."""
+_MOST_CLOSING = 100
+"""Characters of these words."""
 _KEEPS_A_FACT = ("remember", "memorize", "memorise", "note")
 _TELLS = lazy_regex(
     r"\s+(?:(?:about|that|of|on|how|why)\b(?:\W+\w+){3}"
@@ -133,7 +138,11 @@ _TO_KEEP = (
     r"(?:\s+(?:this|that|it|the following|down|please|in mind|(?:for|with) (?:me|us|later)))*"
 )
 """Between the verb of a label and what is to be kept: "remember this for me: ..."."""
-_CLAUSE_VERBS = {"remember": "remember", "never forget": r"(?:never|don['’]?t|do\s+not)\s+forget"}
+_CLAUSE_VERBS = {
+    "remember": "remember",
+    "never forget": r"(?:never|don['’]?t|do\s+not)\s+forget",
+    "note this": r"(?:note\s+this|make\s+a\s+note)",
+}
 """Labels that have what is to be kept as a clause, too: "remember that ..."."""
 _TOLD = (
     r"\s+(?:that\s+(?!(?:for|in|to|too|as|on|with|and|or|when|please|time|day|night|evening|morning"
@@ -200,7 +209,7 @@ def detect_trigger(message: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -
     bare = without_inline_tags(message)
     alone = _ONLY_POINTS_BACK.fullmatch(bare.rstrip("?") if _POLITE.match(bare) else bare)
     if alone is None:
-        return NO_TRIGGER
+        return _closing_trigger(message, quoted)
     is_fact = alone["verb"].lower() in _KEEPS_A_FACT
     return Trigger(
         detected=True,
@@ -210,6 +219,37 @@ def detect_trigger(message: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -
         phrase=f"{alone['verb'].lower()} this",
         end=len(message),
     )
+
+
+def _closing_trigger(message: str, quoted: Sequence[tuple[int, int]]) -> Trigger:
+    """Return what a message asks to be kept with its last words: "I'm vegan, remember that".
+
+    It is the paragraph before these words, or the message before where that only replies to it.
+    """
+    first = max(0, len(message.rstrip()) - _MOST_CLOSING)
+    places = [
+        (first + close.start(), first + close.end()) for close in _CLOSES.finditer(message[first:])
+    ]
+    for end, begin in places if first else [(0, 0), *places]:
+        asks = _closing_words().fullmatch(message, begin)
+        if asks is None or any(start <= asks.start("said") < stop for start, stop in quoted):
+            continue
+        start = max((gap.end() for gap in _EMPTY_LINE.finditer(message[:end].rstrip())), default=0)
+        text = without_inline_tags(message[start:end])
+        if text.endswith(QUESTION_MARKS) or _ASKS.match(text) or _REPORTED.search(text):
+            return NO_TRIGGER
+        is_reply = _only_replies().match(text) is not None
+        return Trigger(
+            detected=True,
+            memory_type="important_fact",
+            text="" if is_reply else text,
+            tags=find_hashtags(message),
+            reference_previous=is_reply,
+            phrase="remember this",
+            start=start,
+            end=end,
+        )
+    return NO_TRIGGER
 
 
 def kept_statement(
@@ -389,6 +429,35 @@ def _requests(text: str, type_: TriggerType) -> Iterator[_Phrase]:
 
 def _keeping(key: str) -> str:
     return any_phrase(phrases_of_all("keeping", key))
+
+
+@cache
+def _only_replies() -> re.Pattern[str]:
+    """Return what matches a reply to the message before: "thanks!", "that is a good one"."""
+    this = rf"(?:this|that|it|{_keeping('this')})"
+    pattern = (
+        rf"\W*(?:thank\w*|sounds|looks|seems|{this})\b|(?:\W*\w+){{0,2}}\W*\Z"
+        rf"|.*\b{this}\W*\Z"
+    )
+    return re.compile(pattern, re.IGNORECASE | re.DOTALL)
+
+
+@cache
+def _closing_words() -> re.Pattern[str]:
+    """Return what matches the last words of a message that ask for it to be kept."""
+    please = _keeping("please")
+    english = (
+        r"(?:(?:remember|memori[sz]e|note)\s+(?:this|that)(?:\s+(?:one|down))?"
+        r"|keep\s+(?:this|that)\s+in\s+mind|(?:make\s+a|take)\s+note\s+of\s+(?:this|that))"
+        r"(?:,?\s+(?:please|too|as well|for (?:later|me|us|next time|the future)"
+        r"|when(?:ever)? you\b[^.?!\n]*))*"
+    )
+    others = (
+        rf"(?:(?:{please}),?\s+)?(?:{_keeping('requests')})\s+(?:{_keeping('this')})"
+        rf"(?:,?\s+(?:{please}))?"
+    )
+    pattern = rf"{_LEAD}(?P<said>{english}|{others})[\s.!?]*(?:{_TAGS}\s*)*"
+    return re.compile(pattern, re.IGNORECASE)
 
 
 _DASH = r"|\s[-–—]{1,2}(?=\s)"

@@ -12,7 +12,10 @@ from .conftest import Run
 
 def test_a_profile_is_written_and_shown_with_its_versions(memctl: Run) -> None:
     memctl("memory", "add", "The boat is called Kestrel.")
-    assert memctl("profile", "show", "--user", "ann").code == 4
+    missing = memctl("profile", "show", "--user", "ann")
+    assert (missing.code, "no profile of ann yet" in missing.err) == (4, True)
+    assert "memctl profile set" in missing.err
+    assert "--user says whose" in memctl("profile", "show").err
     memctl("profile", "set", "--user", "ann", "--user-info", "Lives in Turin.")
     memctl("profile", "set", "--user", "ann", "--goal", "Sell the boat by June.")
     shown = memctl("profile", "show", "--user", "ann", "-o", "json").json
@@ -40,6 +43,17 @@ def test_the_standing_context_needs_no_question_and_stays_the_same(memctl: Run) 
     assert small["tokens"] <= 60
     asked = memctl("context", "when does the lease end?", "--standing").out
     assert asked.startswith(first.out[:40])
+
+
+def test_the_standing_context_has_no_plan_for_a_day_that_has_passed(memctl: Run) -> None:
+    assert memctl("kb", "create", "default").code == 0
+    for plan in ("We fly to Lisbon on 4 May 2020.", "We sail to Malta on 4 May 2090."):
+        memctl("memory", "add", plan, "--type", "plan")
+    memctl("memory", "add", "We decided on 4 May 2020 to sail.", "--type", "decision")
+    known = memctl("context", "--standing").out
+    assert "Lisbon" not in known
+    assert "Malta" in known
+    assert "We decided on 4 May 2020 to sail." in known
 
 
 def test_the_standing_context_has_statements_of_high_importance(memctl: Run) -> None:

@@ -371,8 +371,16 @@ def test_a_conversation_is_carried_on(client: TestClient) -> None:
     )
     assert said.status_code == 201
     assert said.json()["success"] is True
+    before = {"content": "So it does.", "sender": "agent", "at": "2026-05-12T09:00:00+02:00"}
+    told = client.post("/v1/sessions/standup/messages", json=before)
+    assert told.json()["at"] == "2026-05-12T07:00:00Z"
+    wrong = client.post("/v1/sessions/standup/messages", json=before | {"at": "soon"})
+    assert wrong.status_code in (400, 422)
     shown = client.get("/v1/sessions/standup").json()
-    assert [turn["content"] for turn in shown["turns"]] == ["remember: the gate closes at nine"]
+    assert [turn["content"] for turn in shown["turns"]] == [
+        "remember: the gate closes at nine",
+        "So it does.",
+    ]
     ended = client.post("/v1/sessions/standup/end", json={"kbs": ["notes"]})
     assert ended.json()["status"] != "open"
     assert client.get("/v1/sessions/none").status_code == 404

@@ -50,6 +50,20 @@ def spooled(serve: Serve) -> list[Path]:
     ]
 
 
+@pytest.mark.parametrize("path", ["memories", "ingest"])
+def test_the_default_knowledge_base_is_made_when_it_is_first_written_to(
+    path: str, tmp_path: Path
+) -> None:
+    said = {"text": "The door code is 4711."}
+    with serving(tmp_path / "home") as fresh:
+        assert fresh(read_only=True).post(f"{KB}/{path}", json=said).status_code in (403, 404)
+        assert fresh().get(f"{KB}/memories").status_code == 404
+        assert fresh().post(f"/v1/kbs/other/{path}", json=said).status_code == 404
+        assert fresh().post(f"{KB}/{path}", json=said).is_success
+        answer = fresh().post("/v1/query", json={"question": "What is the door code?"}).json()
+    assert "4711" in answer["answer"]["text"]
+
+
 def test_a_text_a_file_and_lines_are_remembered(serve: Serve, client: TestClient) -> None:
     text = client.post(f"{KB}/ingest", json={"text": "The boat is blue.", "tags": ["boat"]})
     assert (text.status_code, text.json()["ingested"]) == (200, 1)

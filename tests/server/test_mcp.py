@@ -451,6 +451,10 @@ def test_a_server_of_one_user_shows_nothing_of_another(connect: Connect) -> None
         "user:ann:documents"
     }
     assert "lentils" in json.dumps(client.call("open", id="Soup"))
+    row = found["structuredContent"]["results"][0]
+    assert "lentils" in json.dumps(client.call("open", id=row["source"]))
+    refused = client.call("revise", id=row["memory_id"], text="The soup is of peas.")
+    assert "the tool remember" in refused["content"][0]["text"]
     listed = client.ask("resources/list")["result"]["resources"]
     (soup,) = (each for each in listed if "/document/" in each["uri"])
     assert "lentils" in json.dumps(client.ask("resources/read", uri=soup["uri"]))

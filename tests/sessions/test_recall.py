@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -271,7 +272,8 @@ def test_a_profile_is_written_when_a_conversation_ends_and_keeps_its_versions(
     first = kb.sessions.profile("gil")
     assert first is not None
     assert first.user_info == "I am allergic to walnuts."
-    assert first.recent_goal_and_status == "Our plan for October is to move the archive."
+    day = first.at.date()
+    assert first.recent_goal_and_status == f"Our plan for October is to move the archive. ({day})"
     assert first.important_context == "the boiler code is 4711"
     assert "archive" in first.last_conversation_summary
     assert first.agent_beliefs == ""
@@ -281,6 +283,74 @@ def test_a_profile_is_written_when_a_conversation_ends_and_keeps_its_versions(
     assert (latest.version, written.by, oldest) == (3, "user", first)
     assert latest.user_info.splitlines() == ["Lives in Turin.", "I am allergic to walnuts."]
     assert "1234" in latest.last_conversation_summary
+
+
+def test_a_profile_says_who_its_user_is_as_they_said_last(kb: KnowledgeBase) -> None:
+    one = talk(
+        kb,
+        "pia-1",
+        "pia",
+        "user: Hi! I'm Pia, I draw maps and I live in Hamburg. I work for a museum.",
+        "agent: I live in the cloud.",
+        "user: Do I live in Bremen?",
+    )
+    kb.sessions.end(one)
+    first = kb.sessions.profile("pia")
+    assert first is not None
+    day = f"({one.last_at.date()})"
+    hamburg = f"I'm Pia, I draw maps and I live in Hamburg. {day}"
+    assert first.user_info.splitlines() == [hamburg, f"I work for a museum. {day}"]
+    kb.sessions.end(talk(kb, "pia-2", "pia", "user: Ich wohne jetzt in Dresden."))
+    latest = kb.sessions.profile("pia")
+    assert latest is not None
+    told = [f"Ich wohne jetzt in Dresden. {day}", f"I work for a museum. {day}"]
+    assert latest.user_info.splitlines() == told
+    kb.sessions.forget(kb.sessions.get("pia-2", user="pia"))
+    left = kb.sessions.profile("pia")
+    assert left is not None
+    assert left.user_info == first.user_info
+
+
+def test_a_profile_leaves_out_plans_whose_day_has_passed(kb: KnowledgeBase) -> None:
+    session = kb.sessions.start("kim-1", user="kim")
+    for minute, said in enumerate(
+        (
+            "I have an appointment with Dr. Winkler on 3 February 2026 at 9:30.",
+            "I will fly to Lisbon on 4 May 2090.",
+            "We decided on 3 February 2026 to store the readings in SQLite.",
+        )
+    ):
+        at = datetime(2026, 1, 22, 9, minute, tzinfo=UTC)
+        kb.sessions.say(session, Message(sender="user", content=said, at=at))
+    kb.sessions.end(session)
+    plans = Filters(namespaces=("user:kim:conversations",), types=("plan",))
+    assert kb.memories.list(plans).num_rows == 2
+    profile = kb.sessions.profile("kim")
+    assert profile is not None
+    assert profile.recent_goal_and_status.splitlines() == [
+        "We decided on 3 February 2026 to store the readings in SQLite. (2026-01-22)",
+        "I will fly to Lisbon on 4 May 2090. (2026-01-22)",
+    ]
+
+
+def test_what_is_recalled_has_the_number_that_its_speaker_corrects_it_to(
+    kb: KnowledgeBase,
+) -> None:
+    talk(
+        kb,
+        "lou-1",
+        "lou",
+        "user: My new phone number is 0151 2345678.",
+        "agent: Saved.",
+        "user: sorry, typo: it is 0151 2345679",
+        "agent: Corrected.",
+        "user: Thanks!",
+    )
+    session = kb.sessions.start("lou-2", user="lou")
+    recalled = kb.sessions.recall(session, "What was my phone number again?").text
+    first, _, second = recalled.partition("2345678.")
+    assert first.endswith("user: My new phone number is 0151 ")
+    assert second == "\nuser: sorry, typo: it is 0151 2345679"
 
 
 def test_the_standing_context_is_the_same_until_something_changes(kb: KnowledgeBase) -> None:

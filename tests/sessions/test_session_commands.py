@@ -109,6 +109,18 @@ def test_an_unknown_session_is_said_with_those_there_are(memctl: Run) -> None:
     assert memctl("session", "say", "s1", "hello", "--by", "stranger").code == 2
 
 
+def test_a_conversation_is_begun_where_it_is_not_there(memctl: Run) -> None:
+    line = '{"sender": "user", "content": "Where is the chart?"}'
+    for turn in range(2):
+        done = memctl("session", "record", "s1", "--start", "--user", "ann", stdin=line)
+        assert (done.code, done.rows[0]["turn"]) == (0, turn)
+    (said,) = memctl("session", "say", "s1", "On deck.", "--start", "--user", "ann").rows
+    assert (said["turn"], said["namespace"]) == (2, "user:ann:conversations")
+    (said,) = memctl("session", "say", "s2", "Hello.", "--start", "--namespace", "team:boat").rows
+    assert (said["turn"], said["namespace"]) == (0, "team:boat")
+    assert memctl("session", "say", "s3", "Hello.").code == 1
+
+
 def test_messages_from_a_pipe_are_answered_line_by_line(memctl: Run) -> None:
     memctl("session", "start", "--id", "s1")
     lines = [

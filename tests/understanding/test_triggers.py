@@ -74,6 +74,50 @@ def test_a_message_that_points_back_means_the_one_before_it() -> None:
     assert not detect_trigger("save this design: two rooms, one door").reference_previous
 
 
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ("I'm vegan, please remember that", "I'm vegan"),
+        ("We decided that the API speaks JSON. Remember that! #api", "We decided that the API"),
+        ("Hi.\n\nThe garden gate sticks.\n\nNote that down please.", "The garden gate sticks"),
+        ("I'm allergic to nuts, keep that in mind when you suggest food", "I'm allergic to nuts"),
+        ("I live in Graz. Can you remember that?", "I live in Graz"),
+        ("Ich bin Vegetarierin, merk dir das bitte.", "Ich bin Vegetarierin"),
+        ("Je suis végétarien, retiens ça", "Je suis végétarien"),
+    ],
+)
+def test_the_last_words_of_a_message_keep_what_it_says_before_them(message: str, text: str) -> None:
+    kept = kept_statement(message, ["The cat is ill."])
+    assert kept is not None
+    assert kept.text.startswith(text)
+    assert (kept.type, kept.from_previous) == ("important_fact", False)
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["lol. remember that one!", "Thank you so much! Remember that.", "Das ist gut, merk dir das"],
+)
+def test_what_only_replies_before_the_last_words_means_the_message_before(message: str) -> None:
+    kept = kept_statement(message, ["The cat is ill."])
+    assert kept is not None
+    assert (kept.text, kept.from_previous) == ("The cat is ill.", True)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Thanks, I'll remember that.",
+        "No, don't remember that.",
+        "Open the file, fix line 3, then save it.",
+        "What is the capital of Malta? Remember that.",
+        "My brother told me, remember that.",
+        "```\nThe gate is green, remember that\n```",
+    ],
+)
+def test_last_words_that_do_not_ask_for_it_keep_nothing(message: str) -> None:
+    assert not detect_trigger(message).detected
+
+
 def test_how_something_is_to_be_kept_is_nothing_to_keep() -> None:
     for message in ("keep it: short", "Keep it: short and simple!"):
         assert not detect_trigger(message).detected

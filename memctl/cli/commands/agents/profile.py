@@ -54,10 +54,13 @@ def show(
         emit(found, _COLUMNS, output)
         return
     if not found:
-        raise NothingFound(
-            "there is no profile yet",
-            "it is written when a conversation ends (memctl session end), or by memctl profile set",
+        whose = f" of {config.user}" if config.user else ""
+        hint = (
+            "it is written when a conversation ends (memctl session end), or by memctl profile set"
         )
+        if not whose:
+            hint += "; --user says whose to show"
+        raise NothingFound(f"there is no profile{whose} yet", hint)
     emit_one(found[0], output, lambda: _print(found[0]))
 
 

@@ -87,6 +87,7 @@ _LIST = (
     Column("last_at", "LAST", format_instant),
     Column("title", "TITLE", lambda text: shortened(text, 40)),
 )
+_START = flag("--start", "Begin the conversation where it is not there.")
 _SHOWN_TURNS = 20
 _MAX_NAMED = 5
 
@@ -150,6 +151,7 @@ def say(
         None, "--file", metavar="FILE", help="A picture, recording or file that comes with it."
     ),
     link: bool = flag("--link", "Leave that file where it is instead of copying it."),
+    start: bool = _START,
     namespace: Namespace = None,
     kb: KnowledgeBaseOption = None,
     output: Output = None,
@@ -168,8 +170,10 @@ def say(
 
     words = sys.stdin.read().strip() if text == "-" else text
     media = None if file is None else input_file(file, "--file takes a picture, recording or file")
-    with context.writing_existing(kb) as base:
-        session = base.sessions.get(id_, namespace=namespace)
+    opened = context.writing(kb) if start else context.writing_existing(kb)
+    with opened as base:
+        find = base.sessions.get_or_start if start else base.sessions.get
+        session = find(id_, namespace=namespace)
         message = Message(sender=by, content=words, message_type=type_, media=media, links=link)
         turn = base.sessions.say(session, message)[0]
         kept = base.sessions.captured(turn)
@@ -183,6 +187,7 @@ def say(
     "record",
     """
     memctl session record standup-1 - < messages.jsonl
+    memctl session record chat-4711 --start --user ann < messages.jsonl
     my-chat-bot | memctl session record -
     """,
     identity=True,
@@ -193,6 +198,7 @@ def record(
         "-", metavar="[SESSION]", help="The conversation; by default a new one is begun."
     ),
     lines: str = typer.Argument("-", metavar="-", help="Messages are read from standard input."),
+    start: bool = _START,
     namespace: NewNamespace = None,
     kb: KnowledgeBaseOption = None,
 ) -> None:
@@ -211,7 +217,8 @@ def record(
             session = base.sessions.start(namespace=namespace)
             context.say(f"session {session.session_id}")
         else:
-            session = base.sessions.get(id_, namespace=namespace)
+            find = base.sessions.get_or_start if start else base.sessions.get
+            session = find(id_, namespace=namespace)
         for number, line in _lines(sys.stdin.buffer):
             failed += not _record(context, base, session, number, line)
         if base.store.ledger.turns.has_pending():
