@@ -18,7 +18,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.config import TriggerSettings
-from memctl.language.date_mentions import ENTRY_DAY, date_spans, is_mere_day, month_and_day
+from memctl.language.date_mentions import (
+    ENTRY_DAY,
+    NUMERIC_ENTRY_DAY,
+    date_spans,
+    is_mere_day,
+    month_and_day,
+    numeric_day,
+)
 from memctl.language.sentence_splitting import has_empty_line, without_link_marks
 from memctl.language.word_lists import (
     any_phrase,
@@ -74,6 +81,9 @@ _EMPHASISED = lazy_regex(r"\*\*(?=\S)([^*]+)(?<=\S)\*\*")
 _LEADING_DAY = lazy_regex(
     rf"{ENTRY_DAY}(?:,?[ ]\d{{4}}\b)?[.,]?(?:[ ]?[-–—:](?=[ ]))?[ ](?=\S)",
     re.IGNORECASE | re.VERBOSE,
+)
+_LEADING_NUMBERS = lazy_regex(
+    rf"{NUMERIC_ENTRY_DAY}[.,:]?(?:[ ]?[-–—:](?=[ ]))?[ ](?=\S)", re.VERBOSE
 )
 _ITEM = lazy_regex(r"(?:[-*+•‣◦]|\d{1,3}[.)]|\[[ xX]?\])\s")
 """Begins an item of a list, which doesn't go on what stands before it."""
@@ -552,8 +562,12 @@ def _is_accepted(text: str, items: Sequence[ReadLine]) -> bool:
 
 def _without_day(text: str, said_at: datetime | None) -> str:
     """Return an entry of running notes without the day that it begins with and is of."""
-    found = _LEADING_DAY.match(text) if said_at else None
-    if found is None or said_at is None:
+    if said_at is None:
+        return text
+    if (numbers := _LEADING_NUMBERS.match(text)) and numeric_day(numbers) == said_at.date():
+        return text[numbers.end() :]
+    found = _LEADING_DAY.match(text)
+    if found is None:
         return text
     is_own = month_and_day(found) == (said_at.month, said_at.day)
     return text[found.end() :] if is_own else text
