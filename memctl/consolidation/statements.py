@@ -103,6 +103,8 @@ _IS = re.compile(r"\b(?:is|was|are|were)\b")
 _FEWEST_LETTERS = 0.55
 _NEAR = 4
 """Words on each side of a value that say what it is a value of."""
+_PART_END = re.compile(r"[,;()](?!\d)")
+"""Ends the part of a sentence whose words say what the value before them is of."""
 
 
 class Slot(Struct, frozen=True):
@@ -454,14 +456,17 @@ def _words(
     ]
     stems: list[tuple[int, str, frozenset[str]]] = []
     for match in _WORD.finditer(text):
+        if any(a <= match.start() < b for a, b in times):
+            continue
         is_number = text[max(match.start() - 1, 0)].isdigit() or match.group()[0].isdigit()
-        skip = is_number or any(a <= match.start() < b for a, b in times)
-        own = frozenset() if skip else _stems_of_word(match.group(), language)
+        own = frozenset() if is_number else _stems_of_word(match.group(), language)
         stems.append((match.start(), match.group(), own))
     slots = []
     for value in sorted(numbers, key=lambda v: v.start):
         before = [own for start, _, own in stems if start < value.start][-_NEAR:]
-        after = [own for start, _, own in stems if start >= value.end][:_NEAR]
+        stop = _PART_END.search(text, value.end)
+        end = stop.start() if stop else len(text)
+        after = [own for start, _, own in stems if value.end <= start < end][:_NEAR]
         slots.append(Slot(value, frozenset().union(*before, *after)))
     return tuple((word, own) for _, word, own in stems if own), tuple(slots)
 
@@ -648,8 +653,9 @@ class StemWeights:
     def are_of_two_things(self, one: Statement, other: Statement) -> bool:
         """Return whether two statements are of different customers, places or persons.
 
-        Each is of what its titles name, or itself where these name nothing, and neither side
-        has a name of the other one anywhere around it, nor is either about who wrote the other.
+        Each is of what its titles name, or itself where these name nothing, or else what stands
+        around it, and neither side has a name of the other one anywhere around it, nor is either
+        about who wrote the other.
         """
         for each, writer in ((one, other.speaker), (other, one.speaker)):
             if not each.stems.isdisjoint(_stems(writer, "") & self._rare_names):
@@ -660,7 +666,8 @@ class StemWeights:
     def _subject(self, statement: Statement) -> frozenset[str]:
         """Return the stems of the names that say what a statement is of."""
         of_titles = statement.titles - _stems(statement.speaker, "")
-        return of_titles & self._rare_names or statement.stems & self._rare_names
+        named = (of_titles, statement.stems, statement.around)
+        return next((names for each in named if (names := each & self._rare_names)), frozenset())
 
     def sum(self, stems: Iterable[str]) -> float:
         """That of several together, the same in whatever order they come."""
