@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -85,6 +85,7 @@ _LEADING_DAY = lazy_regex(
 _LEADING_NUMBERS = lazy_regex(
     rf"{NUMERIC_ENTRY_DAY}[.,:]?(?:[ ]?[-–—:](?=[ ]))?[ ](?=\S)", re.VERBOSE
 )
+_ENDED = lazy_regex(r"[.!?…:;,。！？｡][\"'”’»)\]*_]*$")
 _ITEM = lazy_regex(r"(?:[-*+•‣◦]|\d{1,3}[.)]|\[[ xX]?\])\s")
 """Begins an item of a list, which doesn't go on what stands before it."""
 _ROW = lazy_regex(r"\S[^\n]*")
@@ -336,7 +337,7 @@ def statements(
         and (_is_specific(item) or not is_general)
     ]
     spans: list[tuple[int, int]] = []
-    taken: set[int] = set()
+    taken = _repeated(read)
     most = _most_kept(read)
     for seed in sorted(seeds, key=lambda place: -read[place].weight):
         if seed not in taken and len(spans) < most:
@@ -347,6 +348,17 @@ def statements(
             taken.update(range(first, last + 1))
     found = [_distil(source, read[first : last + 1]) for first, last in sorted(spans)]
     return tuple({each.text.casefold(): each for each in found}.values())
+
+
+def _repeated(read: Sequence[ReadLine]) -> set[int]:
+    """Return the places of what was said in the same words before, as at the end of each page.
+
+    An entry of another day says something new.
+    """
+    places: dict[tuple[str, date | None], int] = {}
+    for place, item in enumerate(read):
+        places.setdefault((item.text.casefold(), item.day), place)
+    return set(range(len(read))) - set(places.values())
 
 
 def _is_specific(item: ReadLine) -> bool:
@@ -534,7 +546,7 @@ def _distil(source: SourceText, items: Sequence[ReadLine]) -> Distilled:
     start, end = items[0].line.start, items[-1].line.end
     speaker = items[0].line.speaker
     first = _without_day(items[0].text, items[0].line.said_at)
-    text = " ".join([first, *(item.bare_text for item in items[1:])])
+    text = join_sentences([first, *(item.bare_text for item in items[1:])])
     asked = None
     if len(items) == 1 and items[0].asked_type:
         said = first.removeprefix(f"{speaker}: ")
@@ -552,6 +564,19 @@ def _distil(source: SourceText, items: Sequence[ReadLine]) -> Distilled:
         reason="reading model" + (f"; said by {speaker}" if speaker else ""),
         tags=asked.tags if asked and is_kept else (),
     )
+
+
+def join_sentences(texts: Sequence[str]) -> str:
+    """Return sentences in one line, each but the last with a mark at its end.
+
+    A small letter after a line without a mark may go on with that, unless the sentence itself
+    begins with one: who writes notes without capitals begins each line so.
+    """
+    ended = [
+        text if _ENDED.search(text) or (after[:1].islower() and text[:1].isupper()) else f"{text}."
+        for text, after in pairwise(texts)
+    ]
+    return " ".join([*ended, *texts[-1:]])
 
 
 def _is_accepted(text: str, items: Sequence[ReadLine]) -> bool:
@@ -576,12 +601,12 @@ def _without_day(text: str, said_at: datetime | None) -> str:
 def _standing_alone(source: SourceText, line: Line, text: str) -> str:
     """Return a statement after the titles that it stands under, and the day of its text."""
     moment = line.said_at or source.created_at
-    when = _day_in_words(moment)
     where = " > ".join(
         each
         for each in _titles(source, line)
         if each.casefold() not in text.casefold() and not _is_but_the_day(each, moment)
     )
+    when = "" if _names_day(where or text, moment) else _day_in_words(moment)
     prefix = f"{where} ({when})" if where and when else where or when
     return f"{prefix}: {text}" if prefix else text
 
@@ -593,6 +618,11 @@ def _is_but_the_day(title: str, moment: datetime | None) -> bool:
     return [span.iso for span in date_spans(title, moment)] == [moment.date().isoformat()]
 
 
+def _names_day(text: str, moment: datetime | None) -> bool:
+    """Return whether a text says its own day in full."""
+    return moment is not None and any(span.day == moment.date() for span in date_spans(text))
+
+
 def _day_in_words(moment: datetime | None) -> str:
     return f"{moment.day} {moment:%B %Y}" if moment else ""
 
@@ -602,8 +632,8 @@ def bare_statement(text: str, title: str) -> str:
     dated = DATED_PREFIX.match(text)
     if dated is not None:
         return text[dated.end() :]
-    prefix, colon, rest = text.partition(": ")
-    return rest if colon and title and prefix.startswith(title) else text
+    at = text.find(": ", len(title)) if title and text.startswith(title) else -1
+    return text[at + len(": ") :] if at >= 0 else text
 
 
 def bare_turn(text: str) -> str:
@@ -625,6 +655,11 @@ def most_telling(read: Sequence[ReadLine], length: int) -> list[ReadLine]:
     said = [item for item in read if item.line.kind != "properties"] or read
     stating = [item for item in said if item.confidence >= KEPT / 2]
     return sorted(stating, key=lambda item: -_telling(item, length))
+
+
+def continues(item: ReadLine) -> bool:
+    """Return whether a sentence says nothing without the one before it."""
+    return _CONTINUES.match(item.bare_text) is not None
 
 
 def _telling(item: ReadLine, length: int) -> float:
