@@ -20,7 +20,7 @@ from memctl.language.word_lists import month_numbers, weekday_numbers
 from memctl.records import Segment, SegmentKind, SourceText
 from memctl.understanding.sentence_reading import (
     ReadLine,
-    continues,
+    begins_with_pronoun,
     join_sentences,
     most_telling,
 )
@@ -135,7 +135,7 @@ def _of_sentences(
     """Return the title, the sentences that say most, and names of the rest in brackets."""
     title = source.title.split()
     left = _MAX_WORDS - len(title) - _WORDS_OF_REST
-    telling = sorted(most_telling(read, len(source.text)), key=continues)
+    telling = sorted(most_telling(read, len(source.text)), key=begins_with_pronoun)
     chosen: list[ReadLine] = []
     for item in telling[:_SENTENCES_TRIED]:
         length = len(item.text.split())

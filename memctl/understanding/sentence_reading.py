@@ -160,6 +160,11 @@ _CONTINUES = lazy_regex(
     re.IGNORECASE,
 )
 """Begins a sentence that says nothing without the one before it."""
+_PRONOUN = lazy_regex(
+    r"(?:(?:and|but|so|then|also)\s+)?(?:he|she|it|they|his|her|its|their|er|sie|ihre?|il|elle|ils"
+    r"|elles|él|ella|lui|lei)\b",
+    re.IGNORECASE,
+)
 _FEWEST_OF_GENERAL, _SPECIFIC_SHARE = 10, 0.5
 """A text of so many sentences is a general one if fewer than this share of them are specific."""
 _FEWEST_WORDS_OF_TURN = 6
@@ -606,7 +611,8 @@ def _standing_alone(source: SourceText, line: Line, text: str) -> str:
         for each in _titles(source, line)
         if each.casefold() not in text.casefold() and not _is_but_the_day(each, moment)
     )
-    when = "" if _names_day(where or text, moment) else _day_in_words(moment)
+    when = _day_in_words(moment)
+    when = "" if when in (where or text) else when
     prefix = f"{where} ({when})" if where and when else where or when
     return f"{prefix}: {text}" if prefix else text
 
@@ -616,11 +622,6 @@ def _is_but_the_day(title: str, moment: datetime | None) -> bool:
     if moment is None or not is_mere_day(title):
         return False
     return [span.iso for span in date_spans(title, moment)] == [moment.date().isoformat()]
-
-
-def _names_day(text: str, moment: datetime | None) -> bool:
-    """Return whether a text says its own day in full."""
-    return moment is not None and any(span.day == moment.date() for span in date_spans(text))
 
 
 def _day_in_words(moment: datetime | None) -> str:
@@ -657,9 +658,9 @@ def most_telling(read: Sequence[ReadLine], length: int) -> list[ReadLine]:
     return sorted(stating, key=lambda item: -_telling(item, length))
 
 
-def continues(item: ReadLine) -> bool:
-    """Return whether a sentence says nothing without the one before it."""
-    return _CONTINUES.match(item.bare_text) is not None
+def begins_with_pronoun(item: ReadLine) -> bool:
+    """Return whether a sentence begins with a word for what only one before it names."""
+    return _PRONOUN.match(item.bare_text) is not None
 
 
 def _telling(item: ReadLine, length: int) -> float:
