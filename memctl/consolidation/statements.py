@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, time
 from email.utils import getaddresses
 from functools import cache, cached_property, lru_cache
+from itertools import chain, pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -73,6 +74,7 @@ _MOST_READ_FOR_LANGUAGE = 4
 _BULK_MAIL = re.compile(r"unsubscribe", re.IGNORECASE)
 _WEEK = re.compile(r"\b(?P<year>20\d\d)-?W(?P<week>0[1-9]|[1-4]\d|5[0-2])\b")
 """A week of ISO 8601 in the name of a file."""
+_ENDED = re.compile(r"[.!?…:;,。！？｡][\"'”’»)\]*_]*$")
 _QUOTED_REPLY = re.compile(r"\s*>")
 _ITEM = re.compile(r"\s*(?:[-*+•‣◦|]|\d{1,3}[.)]|\[[ xX]?\])\s")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*|\d[\d.,:/]*")
@@ -410,7 +412,7 @@ def _statement(
     slots = tuple(slot for slot in slots if not _is_entry_day(slot.value, day))
     stems = frozenset(stem for _, own in words for stem in own)
     speaker = memory.speaker or document.sender
-    whole = insight_wording.quotable(memory.text[slice(*quote)])
+    whole = _quoted(memory.text[slice(*quote)])
     above = (memory.title, memory.heading, speaker) if memory.turn is None else ()
     titles = _stems(" ".join(above), document.language)
     thread = ""
@@ -423,6 +425,19 @@ def _statement(
         whole, _stems(whole, document.language) | stems, titles, thread, document.language,
         document.address,
     )  # fmt: skip
+
+
+def _quoted(text: str) -> str:
+    """Return sentences as they are quoted in one line, notes that end without a mark set apart."""
+    if "\n" not in text:
+        return insight_wording.quotable(text)
+    spans = split_sentences(text)
+    said = [insight_wording.quotable(text[start:end]) for start, end in spans]
+    between = [
+        " / " if "\n" in text[end:start] and not _ENDED.search(text, 0, end) else " "
+        for (_, end), (start, _) in pairwise(spans)
+    ]
+    return "".join(chain.from_iterable(zip_longest(said, between, fillvalue="")))
 
 
 def _is_entry_day(value: Value, day: date) -> bool:

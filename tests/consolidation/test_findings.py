@@ -1789,3 +1789,12 @@ def test_a_change_is_of_what_stands_beside_both_values(
     found = insights_of(*notes).get("change", "")
     assert bool(found) == bool(said)
     assert said in found
+
+
+def test_notes_without_marks_are_set_apart_in_a_quote(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    before = "rent stays 340/month till end of August he says\ndeposit 680 paid in 2019"
+    after = "New rent from 1 September 2025: £395 a month (was 340)."
+    notes = (note(before, "2025-03-15", "a.md"), note(after, "2025-10-02", "b.md"))
+    assert "August he says / deposit 680 paid" in insights_of(*notes)["change"]
