@@ -561,7 +561,9 @@ def _distil(source: SourceText, items: Sequence[ReadLine]) -> Distilled:
     is_decided = any(item.is_decided for item in items) or _is_accepted(source.text, items)
     return Distilled(
         text=asked.text if asked and is_kept else _standing_alone(source, items[0].line, text),
-        type=weightiest.stated_type or ("decision" if is_decided else weightiest.type),
+        type=weightiest.stated_type
+        or ("decision" if is_decided else "event" if _is_appointment(source, first) else "")
+        or weightiest.type,
         start=start,
         end=start + len(_TAIL.sub("", source.text[start:end])),
         importance=round(weightiest.importance, 3),
@@ -582,6 +584,12 @@ def join_sentences(texts: Sequence[str]) -> str:
         for text, after in pairwise(texts)
     ]
     return " ".join([*ended, *texts[-1:]])
+
+
+def _is_appointment(source: SourceText, text: str) -> bool:
+    """Return whether a sentence says when an entry of a calendar is; a task is only due."""
+    said = text.removeprefix(source.title) if source.media_type == "text/calendar" else ""
+    return said != text and said.startswith((" is on ", " is from ", " takes place "))
 
 
 def _is_accepted(text: str, items: Sequence[ReadLine]) -> bool:

@@ -367,3 +367,11 @@ def test_a_gist_begins_with_no_word_for_what_is_not_named() -> None:
         "are 10.00 to 19.30. The optician visits on 25 March.\n"
     )
     assert " It " not in understood(text, title="Fees").gist
+
+
+def test_an_entry_of_a_calendar_is_an_event_and_a_task_is_none() -> None:
+    fields = {"title": "Dentist Mr Sethi", "media_type": "text/calendar"}
+    said = "Dentist Mr Sethi is on Tuesday, 24 February 2026, from 10:40 to 11:10, at Priestpopple."
+    assert [each.type for each in understood(said, **fields).distilled] == ["event"]
+    due = "Dentist Mr Sethi is due on Tuesday, 24 February 2026."
+    assert "event" not in [each.type for each in understood(due, **fields).distilled]
