@@ -481,7 +481,7 @@ def names(
     types: dict[str, Counter[str]] = {}
     for item in read:
         for span in item.reading.names:
-            name = item.text[span.start : span.end].strip(" .,;:'\"’&(")
+            name = item.text[span.start : span.end].strip(" .,;:'\"’&(-–—")
             seen.update(set(_WORD.findall(name.casefold())))
             if span.confidence < _SURE_NAME or len(name) < _SHORTEST_NAME:
                 continue

@@ -375,3 +375,18 @@ def test_an_entry_of_a_calendar_is_an_event_and_a_task_is_none() -> None:
     assert [each.type for each in understood(said, **fields).distilled] == ["event"]
     due = "Dentist Mr Sethi is due on Tuesday, 24 February 2026."
     assert "event" not in [each.type for each in understood(due, **fields).distilled]
+
+
+def test_no_name_ends_with_the_dash_between_two_things() -> None:
+    text = (
+        "# Regular customers\n\n"
+        "- **Mrs Pallister**, Wylam - Kemble upright - every 6 months\n"
+        "- **Queen's Hall** - Steinway B - before concerts - invoices to f@queenshall.example\n"
+        "- **Dr Anand**, Ryton - Yamaha U1\n"
+        "- **Bielby** - Blüthner baby grand - Alnmouth now\n"
+        "- **St Mary's primary** - 2 uprights - once a year\n"
+        "- **Harriet Lyle**, Riding Mill - Bechstein V\n"
+    )
+    names = [each.name for each in understood(text, title="Regular customers").entities]
+    assert "Riding Mill" in names
+    assert not [name for name in names if name != name.strip(" -")]
