@@ -27,16 +27,19 @@ from memctl.consolidation.value_pairs import (
     MAX_STATEMENTS_PER_STEM,
     MOVED,
     NUMERIC,
+    Difference,
     Pair,
     agree,
     column_of,
     differing_pairs,
     is_own_day,
+    is_telling_amount,
     may_be_one_amount,
     naming_stems,
     replaced_entry_pairs,
     rescheduled_pairs,
     stated_pairs,
+    stems_of_cues,
     weak_words,
 )
 from memctl.language.sentence_values import CHANGE_WORDS
@@ -143,7 +146,7 @@ def _is_same_value(pair: Pair, other: Pair, weights: StemWeights) -> bool:
     mine, theirs = (
         ((p.earlier, p.difference.earlier), (p.later, p.difference.later)) for p in (pair, other)
     )
-    head = pair.difference.head & other.difference.head
+    head = (pair.difference.head & other.difference.head) - stems_of_cues()
     is_date = pair.difference.later.value.kind == "date"
     for one, slot in mine:
         for two, another in theirs:
@@ -162,6 +165,11 @@ _SAME_SUBJECT_SHARE = 0.8
 """The same as a share of what one of them weighs, where nothing weighs much: of few documents."""
 
 
+_PECULIAR_DIGITS = 3
+_LEAST_OF_NAME = 0.3
+"""Weight of the words beside an amount that name the same thing, where a rare word has 1."""
+
+
 class _ValueMention(Struct, frozen=True):
     """A value as a statement names it."""
 
@@ -177,15 +185,23 @@ def _change_finding(
     """Return the finding of a series; None if no two of its statements share a subject."""
     best = series[0]
     is_ordered = all(pair.is_ordered for pair in series)
-    mentions = _related_mentions(
-        _mentions_in_order([*_confirmed_pairs(series, statements, weights), *series]), best
-    )
+    confirmed = list(_confirmed_pairs(series, statements, weights))
+    sure = [
+        pair.earlier
+        for pair in confirmed
+        if len(pair.difference.head) > 1 or _is_peculiar(pair.difference.earlier)
+    ]
+    mentions = _related_mentions(_mentions_in_order([*confirmed, *series]), best, sure)
     sources = {(each.statement.document, each.statement.day) for each in mentions}
     if len(mentions) < 2 or _fluctuates(mentions):
         return None
     shared = best.difference.head or best.shared_stems
+    named = best
+    if best.is_stated and confirmed:
+        named = max(confirmed, key=lambda pair: weights.sum(pair.difference.head))
+        shared = named.difference.head or shared
     texts = [each.slot.value.text for each in mentions]
-    about = _without_values(_title(best, shared, weights), texts, best.later.language)
+    about = _without_values(_title(named, shared, weights), texts, best.later.language)
     entries = [each.statement.memory for each in mentions if each.statement.memory.title]
     if best.is_stated and (titles := [each.title for each in entries if each.doc_type == "other"]):
         about = titles[0]
@@ -321,8 +337,16 @@ def _fluctuates(said: Sequence[_ValueMention]) -> bool:
     return sum(one != other for one, other in pairwise(ups)) > _MAX_REVERSALS
 
 
-def _related_mentions(said: Sequence[_ValueMention], best: Pair) -> list[_ValueMention]:
-    """Return the mentions whose statements share a subject with the best pair.
+def _is_peculiar(slot: Slot) -> bool:
+    """Return whether an amount has so many digits that no other thing is likely to have it."""
+    digits = f"{slot.amount:.2f}".replace(".", "").strip("0")
+    return is_telling_amount(slot) and len(digits) >= _PECULIAR_DIGITS
+
+
+def _related_mentions(
+    said: Sequence[_ValueMention], best: Pair, sure: Sequence[Statement]
+) -> list[_ValueMention]:
+    """Return the mentions whose statements share a subject with the best pair, and sure ones.
 
     Returns nothing if the two statements of that pair are unrelated themselves.
     """
@@ -332,7 +356,7 @@ def _related_mentions(said: Sequence[_ValueMention], best: Pair) -> list[_ValueM
     return [
         each
         for each in said
-        if each.statement in ends
+        if any(each.statement is one for one in (*ends, *sure))
         or any(relatedness(end, each.statement) >= _MIN_RELATEDNESS for end in ends)
     ]
 
@@ -359,11 +383,18 @@ def _confirmed_pairs(
             if weights.are_of_two_things(each, pair.later):
                 continue
             for slot in each.slots:
-                if (
-                    may_be_one_amount(slot.value, former.value)
-                    and weights.shared_weight(each, pair.later) >= least
+                if may_be_one_amount(slot.value, former.value) and (
+                    weights.shared_weight(each, pair.later) >= least
+                    or _is_of_one_name(slot, pair, weights)
                 ):
-                    yield Pair(each, pair.later, replace(pair.difference, earlier=slot), 0.0)
+                    what = Difference(slot, pair.difference.later, slot.near & pair.later.stems)
+                    yield Pair(each, pair.later, what, 0.0)
+
+
+def _is_of_one_name(slot: Slot, pair: Pair, weights: StemWeights) -> bool:
+    """Return whether an amount stands beside words that the later sentence has, too."""
+    named = (slot.near & pair.later.stems) - stems_of_cues()
+    return is_telling_amount(slot) and weights.sum(named) >= _LEAST_OF_NAME * weights.rare
 
 
 def _is_entry_of(each: Statement, slot: Slot, pair: Pair) -> bool:
@@ -563,7 +594,8 @@ class _Settled(Struct, frozen=True):
 
     def without_value(self) -> Statement:
         """Return the statement without the words of its value, which may be names."""
-        return replace(self.statement, stems=self.statement.stems - frozenset(terms(self.value)))
+        said, own = self.statement, frozenset(terms(self.value))
+        return replace(said, stems=said.stems - own, around=said.around - own)
 
     def replaces(self, other: _Settled) -> bool:
         """Return whether both are on the same thing, and this one says that it is new.

@@ -106,9 +106,10 @@ def phrase(
         return insight_wording.subject(statements[0].memory.title) or "it"
     if " " in said or weights.is_name(said.lower()):
         return said
-    return (
-        insight_wording.shorten_title(statements[0].text) if whole else _part_with(where.text, said)
-    )
+    if whole:
+        return insight_wording.shorten_title(statements[0].text)
+    having = [each.text for each in statements if said in each.text] or [where.text]
+    return min((_part_with(text, said) for text in having), key=len)
 
 
 def part_around(text: str, words: str) -> str:

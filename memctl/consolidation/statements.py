@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, time
 from email.utils import getaddresses
 from functools import cache, cached_property, lru_cache
+from itertools import chain, pairwise, zip_longest
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -73,6 +74,7 @@ _MOST_READ_FOR_LANGUAGE = 4
 _BULK_MAIL = re.compile(r"unsubscribe", re.IGNORECASE)
 _WEEK = re.compile(r"\b(?P<year>20\d\d)-?W(?P<week>0[1-9]|[1-4]\d|5[0-2])\b")
 """A week of ISO 8601 in the name of a file."""
+_ENDED = re.compile(r"[.!?…:;,。！？｡][\"'”’»)\]*_]*$")
 _QUOTED_REPLY = re.compile(r"\s*>")
 _ITEM = re.compile(r"\s*(?:[-*+•‣◦|]|\d{1,3}[.)]|\[[ xX]?\])\s")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*|\d[\d.,:/]*")
@@ -103,6 +105,8 @@ _IS = re.compile(r"\b(?:is|was|are|were)\b")
 _FEWEST_LETTERS = 0.55
 _NEAR = 4
 """Words on each side of a value that say what it is a value of."""
+_PART_END = re.compile(r"[,;()](?!\d)")
+"""Ends the part of a sentence whose words say what the value before them is of."""
 
 
 class Slot(Struct, frozen=True):
@@ -408,7 +412,7 @@ def _statement(
     slots = tuple(slot for slot in slots if not _is_entry_day(slot.value, day))
     stems = frozenset(stem for _, own in words for stem in own)
     speaker = memory.speaker or document.sender
-    whole = insight_wording.quotable(memory.text[slice(*quote)])
+    whole = _quoted(memory.text[slice(*quote)])
     above = (memory.title, memory.heading, speaker) if memory.turn is None else ()
     titles = _stems(" ".join(above), document.language)
     thread = ""
@@ -421,6 +425,19 @@ def _statement(
         whole, _stems(whole, document.language) | stems, titles, thread, document.language,
         document.address,
     )  # fmt: skip
+
+
+def _quoted(text: str) -> str:
+    """Return sentences as they are quoted in one line, notes that end without a mark set apart."""
+    if "\n" not in text:
+        return insight_wording.quotable(text)
+    spans = split_sentences(text)
+    said = [insight_wording.quotable(text[start:end]) for start, end in spans]
+    between = [
+        " / " if "\n" in text[end:start] and not _ENDED.search(text, 0, end) else " "
+        for (_, end), (start, _) in pairwise(spans)
+    ]
+    return "".join(chain.from_iterable(zip_longest(said, between, fillvalue="")))
 
 
 def _is_entry_day(value: Value, day: date) -> bool:
@@ -454,14 +471,17 @@ def _words(
     ]
     stems: list[tuple[int, str, frozenset[str]]] = []
     for match in _WORD.finditer(text):
+        if any(a <= match.start() < b for a, b in times):
+            continue
         is_number = text[max(match.start() - 1, 0)].isdigit() or match.group()[0].isdigit()
-        skip = is_number or any(a <= match.start() < b for a, b in times)
-        own = frozenset() if skip else _stems_of_word(match.group(), language)
+        own = frozenset() if is_number else _stems_of_word(match.group(), language)
         stems.append((match.start(), match.group(), own))
     slots = []
     for value in sorted(numbers, key=lambda v: v.start):
         before = [own for start, _, own in stems if start < value.start][-_NEAR:]
-        after = [own for start, _, own in stems if start >= value.end][:_NEAR]
+        stop = _PART_END.search(text, value.end)
+        end = stop.start() if stop else len(text)
+        after = [own for start, _, own in stems if value.end <= start < end][:_NEAR]
         slots.append(Slot(value, frozenset().union(*before, *after)))
     return tuple((word, own) for _, word, own in stems if own), tuple(slots)
 
@@ -648,8 +668,9 @@ class StemWeights:
     def are_of_two_things(self, one: Statement, other: Statement) -> bool:
         """Return whether two statements are of different customers, places or persons.
 
-        Each is of what its titles name, or itself where these name nothing, and neither side
-        has a name of the other one anywhere around it, nor is either about who wrote the other.
+        Each is of what its titles name, or itself where these name nothing, or else what stands
+        around it, and neither side has a name of the other one anywhere around it, nor is either
+        about who wrote the other.
         """
         for each, writer in ((one, other.speaker), (other, one.speaker)):
             if not each.stems.isdisjoint(_stems(writer, "") & self._rare_names):
@@ -660,7 +681,8 @@ class StemWeights:
     def _subject(self, statement: Statement) -> frozenset[str]:
         """Return the stems of the names that say what a statement is of."""
         of_titles = statement.titles - _stems(statement.speaker, "")
-        return of_titles & self._rare_names or statement.stems & self._rare_names
+        named = (of_titles, statement.stems, statement.around)
+        return next((names for each in named if (names := each & self._rare_names)), frozenset())
 
     def sum(self, stems: Iterable[str]) -> float:
         """That of several together, the same in whatever order they come."""

@@ -37,6 +37,10 @@ from memctl.language.word_lists import (
 from memctl.models import BUILTIN_EMBEDDER, load_embedder
 from memctl.records import Memory, source_name
 
+_CUES = (
+    "now new moved changed updated raised increased reduced lowered dropped corrected replaced "
+    "revised extended shifted"
+)
 _POSTPONED = r"postponed|rescheduled|brought forward|verschoben|repouss\w+|aplazad\w+|rinviat\w+"
 """Says by itself that a day is another one now."""
 MOVED = re.compile(
@@ -49,6 +53,12 @@ MOVED = re.compile(
 _CALLED_OFF = re.compile(r"\b(?:cancel\w*|called off|abgesagt|annul\w*|cancelad\w*)\b", re.I)
 _FROM = re.compile(r"\b(?:from|von|vom|de|du|desde|da)\s+(?:\w+\s+){0,2}\W?$", re.IGNORECASE)
 _TO = re.compile(r"\s*(?:[\w'’-]+\s+){0,4}?(?:to|till|auf|bis|à|au|a|al)\s+\W?$", re.IGNORECASE)
+_REFUSED = re.compile(
+    r"\b(?:lost|rejected|refused|declined|defeated|withdrawn|voted down|turned down|not carried|"
+    r"abgelehnt|rejetée?|rechazad[ao]|respint[ao]|verworpen)\b",
+    re.IGNORECASE,
+)
+"""Says that what was proposed will not be."""
 _FROM_BARE_DAY = re.compile(
     r"\b(?:from|von|vom|de|du|dal) (?:the )?(?P<day>[0-3]?\d)(?:st|nd|rd|th|\.)? "
     r"(?:to|till|auf|bis|à|au|a|al) (?:the )?\W?$",
@@ -88,9 +98,11 @@ _LEAST_OF_ANNOUNCED = 0.8
 """Weight that two statements share, one of which announces an amount, where a rare word has 1."""
 _IS_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
 _BEFORE = re.compile(
-    r"\W{0,2}(?:before|previously|until now|so far|vorher|bisher|avant|antes|prima)\b", re.I
+    r"\W{0,2}(?:before|previously|until now|so far|vorher|bisher|avant|antes|prima)\b"
+    r"(?!\W{0,3}\d)",
+    re.IGNORECASE,
 )
-"""Stands after a former value."""
+"""Stands after a former value, and before no other one."""
 _NOW = re.compile(
     r"\b(?:now|but|then|jetzt|nun|dann|maintenant|ahora|adesso|ora|is|are)\b", re.IGNORECASE
 )
@@ -142,10 +154,17 @@ _COPY = re.compile(
 NUMERIC = ("money", "percent", "quantity", "number")
 _MIN_BARE_NUMBER = 10.0
 """A smaller whole number without a unit is mostly a count or a position in a list."""
+_LEAST_TELLING_AMOUNT = 20.0
 _MAX_RATIO = 2.5
 """Largest ratio of two values of one thing."""
 _PLANNED, _PLANNED_WITHOUT_YEAR = timedelta(days=400), timedelta(days=270)
 """A day farther ahead than this is no plan; a day without a year rather lies in the past."""
+
+
+@cache
+def stems_of_cues() -> frozenset[str]:
+    """Return the stems of words that say that something changes, and not of what it is one."""
+    return frozenset(terms(_CUES))
 
 
 class Difference(Struct, frozen=True):
@@ -338,6 +357,8 @@ def differing_pairs(statements: Sequence[Statement], weights: StemWeights) -> li
             first, second, difference, holders, weights
         ):
             score -= _STILL_VALID_PENALTY
+        if _is_refused(second, difference.later, holders):
+            continue
         pairs.append(Pair(first, second, difference, score))
     return sorted(pairs, key=lambda p: (-p.score, p.earlier.text, p.later.text))
 
@@ -418,6 +439,17 @@ def _is_still_valid(
         for stem in earlier.near
         for each, slot in holders.get((earlier.value.kind, stem), ())
         if second.precedes(each) or _is_beside(each, second)
+    )
+
+
+def _is_refused(statement: Statement, slot: Slot, holders: ValueHolders) -> bool:
+    """Return whether what was to have a value is said to have been turned down, then or later."""
+    return any(
+        not each.precedes(statement)
+        and agree(other.value, slot.value)
+        and _REFUSED.search(each.text) is not None
+        for stem in statement.stems - stems_of_cues()
+        for each, other in holders.get((slot.value.kind, stem), ())
     )
 
 
@@ -544,8 +576,13 @@ def _difference(
     shared = weights.shared_weight(first, second)
     has_cue = CHANGE_WORDS.search(second.text) is not None
     changing = _stems_of_change(first.text) | _stems_of_change(second.text)
+    former = _former_starts(second)
     for mine in first.slots:
-        if not has_cue and any(_restates_value(mine, each) for each in second.slots):
+        if any(
+            _restates_value(mine, each)
+            for each in second.slots
+            if not (has_cue and each.value.start in former)
+        ):
             continue
         for theirs in second.slots:
             if not _comparable(mine, theirs) or _are_of_own_days(first, mine, second, theirs):
@@ -567,6 +604,8 @@ def _difference(
             if first.is_row and column_of(first, mine) != column_of(second, theirs):
                 continue
             head = (mine.near & theirs.near) - changing
+            if head <= stems_of_cues():
+                head = frozenset()
             is_date = mine.value.kind == "date"
             if is_date and not (_is_day(mine.value) and _is_day(theirs.value)):
                 continue
@@ -597,6 +636,16 @@ def _difference(
     if best is None or best[1].earlier.value.agrees_with(best[1].later.value):
         return None
     return best[1]
+
+
+def _former_starts(statement: Statement) -> set[int]:
+    """Return where the values begin that a sentence says are former ones."""
+    text = statement.text
+    said = (
+        stated_former(text, one.value, other.value, text)
+        for one, other in pairwise(statement.slots)
+    )
+    return {value.start for value in said if value is not None}
 
 
 def is_announced(statement: Statement, slot: Slot) -> bool:
@@ -688,7 +737,13 @@ def _restates_value(slot: Slot, later: Slot) -> bool:
     """Return whether a later statement gives the same value of the same thing."""
     kinds = {slot.value.kind, later.value.kind}
     is_like = len(kinds) == 1 or kinds <= set(NUMERIC)
-    return is_like and bool(slot.near & later.near) and later.value.agrees_with(slot.value)
+    is_one = bool(slot.near & later.near) or is_telling_amount(slot)
+    return is_like and is_one and later.value.agrees_with(slot.value)
+
+
+def is_telling_amount(slot: Slot) -> bool:
+    """Return whether two sentences on one thing hardly give an amount by chance."""
+    return slot.value.kind in ("money", "number") and slot.amount >= _LEAST_TELLING_AMOUNT
 
 
 def _value_keys(slot: Slot, head: frozenset[str] | None = None) -> Iterator[tuple[str, str]]:

@@ -62,6 +62,10 @@ ENTRY_DAY = rf"""(?:(?:{any_of(WEEKDAYS)})[.,]?[ ])?
     (?:(?P<day>[0-3]?\d)(?:st|nd|rd|th|\.)?[ ](?P<month>{_MONTH})
       |(?P<us_month>{_MONTH})[ ](?P<us_day>[0-3]?\d)(?:st|nd|rd|th)?)\b"""
 """The pattern, verbose, of the day that an entry of running notes begins with, but for its year."""
+NUMERIC_ENTRY_DAY = r"""(?:
+      (?P<iso_year>(?:19|20)\d\d)-(?P<iso_month>[01]\d)-(?P<iso_day>[0-3]\d)
+    | (?P<dot_day>[0-3]?\d)\.(?P<dot_month>[01]?\d)\.(?P<dot_year>(?:20)?\d\d))(?![\w-]|\.\d)"""
+"""The same of a day in numbers with its year: ``2026-06-11``, ``11.6.2026`` or ``11.6.26``."""
 _SHORT_DATE = r"""
       (?P<short_day>[0-3]\d)\.(?P<short_month>[01]\d)\.(?P<short_year>[0-4]\d)(?![\w-]|[.,:]\d)
     | (?:(?<=\b[aA]m\s)|(?<=\bvom\s)|(?<=\bzum\s)|(?<=\bbis\s)|(?<=\bde[mn]\s)|(?<=\b[aA]b\s)
@@ -213,6 +217,16 @@ def month_and_day(entry: re.Match[str]) -> tuple[int, int]:
     return MONTHS[(entry["month"] or entry["us_month"]).lower()], int(
         entry["day"] or entry["us_day"]
     )
+
+
+def numeric_day(entry: re.Match[str]) -> date | None:
+    """Return the day in a match of a pattern with ``NUMERIC_ENTRY_DAY``; None if there is none."""
+    year = int(entry["iso_year"] or entry["dot_year"])
+    month, day = int(entry["iso_month"] or entry["dot_month"]), entry["iso_day"] or entry["dot_day"]
+    try:
+        return date(year if year >= 1000 else 2000 + year, month, int(day))
+    except ValueError:
+        return None
 
 
 def lone_day(line: str) -> datetime | None:

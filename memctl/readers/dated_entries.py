@@ -1,7 +1,7 @@
 """Entries of running notes: diaries and logs of which each line or paragraph is of its own day.
 
-The day begins the entry, in full ("3 Feb - rang Ann") or, below a month or in a file named by one,
-as its number ("3 mon  rang Ann").
+The day begins the entry, in full ("3 Feb - rang Ann", "3.2.26 rang Ann") or, below a month or in a
+file named by one, as its number ("3 mon  rang Ann").
 """
 
 from __future__ import annotations
@@ -9,13 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from itertools import chain, groupby
+from itertools import chain, groupby, pairwise
 from pathlib import PurePath
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.language.date_mentions import ENTRY_DAY, MONTHS, WEEKDAYS, month_and_day
+from memctl.language.date_mentions import (
+    ENTRY_DAY,
+    MONTHS,
+    NUMERIC_ENTRY_DAY,
+    WEEKDAYS,
+    month_and_day,
+    numeric_day,
+)
 from memctl.language.word_lists import any_of
 from memctl.patterns import lazy_regex
 from memctl.records import Segment, SourceText
@@ -31,6 +38,13 @@ _ENTRY = lazy_regex(
 )
 """A line of running notes that begins with a day, set off from what follows: ``3 Feb - rang Ann``.
 What goes on with another day is a span of time."""
+_NUMERIC_ENTRY = lazy_regex(
+    rf"""[^\S\n]*(?P<item>[-*+>][^\S\n]+)?(?P<mark>\*\*|__)?{NUMERIC_ENTRY_DAY}
+    (?(mark)[^\S\n]?[-–—:.,]?(?:\*\*|__))[.,:]?[^\S\n]+(?=\S)
+    (?!\d\d:\d\d:\d\d|[-–—][^\S\n]*[0-3]?\d(?:\d\d)?[-.][01]?\d[-.])""",
+    re.VERBOSE,
+)
+"""A line that begins with a day in numbers, and not with the second of a log or a span of time."""
 _WEEKDAY = any_of(name for name in WEEKDAYS if len(name) > 2)
 _DAY_OF_MONTH = lazy_regex(
     rf"""(?P<indent>[^\S\n]*)(?:[-*+>][^\S\n]+)?
@@ -102,10 +116,14 @@ def with_entry_days(
     written_on = until = min(by)
     if modified and (named := _end_of_year(text, name)) and modified - named < _LONGEST_KEPT:
         until = min(until, named)
-    found = _entries_by_date(text, until.date()) or _entries_by_day(text, name, written_on.date())
-    starts: dict[int, list[tuple[int, datetime]]] = {}
+    found: Sequence[tuple[_Entry, date | None]] = (
+        _entries_by_date(text, until.date())
+        or _entries_by_numbers(text, written_on.date())
+        or _entries_by_day(text, name, written_on.date())
+    )
+    starts: dict[int, list[tuple[int, datetime | None]]] = {}
     for entry, day in found:
-        moment = datetime.combine(day, time(), UTC)
+        moment = datetime.combine(day, time(), UTC) if day else None
         starts.setdefault(entry.segment, []).append((entry.start, moment))
     segments = chain.from_iterable(
         _split(segment, starts[number], text.text) if number in starts else (segment,)
@@ -175,6 +193,35 @@ def _entries_by_date(text: SourceText, written_on: date) -> list[tuple[_Entry, d
         and (text.segments[number].said_at is None or found["year"])
     ]
     return list(zip(entries, days, strict=True)) if (days := _days_of(entries, written_on)) else []
+
+
+def _entries_by_numbers(text: SourceText, written_on: date) -> list[tuple[_Entry, date | None]]:
+    """Return the entries whose days are in numbers, if they go one way in time.
+
+    A day that is still to come is not that of its entry.  Days with short years may be the numbers
+    of versions, which are further apart.
+    """
+    found: list[tuple[_Entry, date]] = []
+    has_short_years = False
+    for number, start, end, _ in _lines(text, _MonthContext()):
+        line = _NUMERIC_ENTRY.match(text.text, start, end)
+        if line is None:
+            continue
+        if (day := numeric_day(line)) is None:
+            return []
+        has_short_years = has_short_years or len(line["dot_year"] or "") == len("26")
+        entry = _Entry(number, start, day.month, day.day, day.year, is_item=bool(line["item"]))
+        found.append((entry, day))
+    days = [day for _, day in found]
+    past = [day for day in days if day <= written_on]
+    if len(past) < max(_MIN_ENTRIES, len(days) / 2) or sorted(days) not in (days, days[::-1]):
+        return []
+    if has_short_years and any(abs(b - a) > _LONGEST_PAUSE for a, b in pairwise(days)):
+        return []
+    may_be_plan = any(entry.is_item for entry, _ in found)
+    if may_be_plan and written_on - max(past) > _MAX_PAUSE_BEFORE_WRITING:
+        return []
+    return [(entry, day if day <= written_on else None) for entry, day in found]
 
 
 def _end_of_year(text: SourceText, name: str) -> datetime | None:
@@ -292,7 +339,7 @@ def _days_of_month(entries: Sequence[_Entry], written_on: date) -> list[tuple[_E
 
 
 def _split(
-    segment: Segment, starts: Sequence[tuple[int, datetime]], text: str
+    segment: Segment, starts: Sequence[tuple[int, datetime | None]], text: str
 ) -> Iterator[Segment]:
     """Yield what stands before the first entry of a segment, and each entry with its day."""
     first, whole = starts[0][0], text[segment.start : segment.end]

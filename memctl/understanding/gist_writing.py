@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from math import log1p
 
 from memctl.language.date_mentions import DateSpan
@@ -18,7 +18,12 @@ from memctl.language.inline_tags import without_wikilinks
 from memctl.language.term_analysis import terms
 from memctl.language.word_lists import month_numbers, weekday_numbers
 from memctl.records import Segment, SegmentKind, SourceText
-from memctl.understanding.sentence_reading import ReadLine, most_telling
+from memctl.understanding.sentence_reading import (
+    ReadLine,
+    begins_with_pronoun,
+    join_sentences,
+    most_telling,
+)
 from memctl.understanding.text_outline import Line, body_text
 
 _SHORT = 280
@@ -34,8 +39,6 @@ _MAX_SHEETS = 5
 _MARKER = re.compile(r"^(?:[-*+•>\s]+|#{1,6}\s+|\d{1,3}[.)]\s+|\[[ xX]\]\s+)+(?=\S)")
 _ONLY_TAGS = re.compile(r"(?:#[^\W\d_][\w/-]*\s*)+|[-=*_~\s]+")
 _HEADING = re.compile(r"#{1,6}\s")
-_END_MARKS = tuple(".!?…:;,。！？｡")
-_ENDED = re.compile(rf"[{''.join(_END_MARKS)}][\"'”’»)\]*_]*$")
 _FIELD = re.compile(r"(?:^|; )([^:;\n]{1,40}): ")
 _DEFINITION = re.compile(
     r"^(?:export |public |async |pub |static )*(?:def|class|function|func|fn|struct|interface|type|"
@@ -113,15 +116,7 @@ def _line_text(text: str, line: Line) -> str:
 def _join(texts: Iterable[str]) -> str:
     """Sentences in one line; one that ends without a mark gets one before the next begins."""
     kept = [" ".join(without_wikilinks(text).split()) for text in texts if text.strip()]
-    ended = [
-        text if _is_ended(text) or after[:1].islower() else f"{text}."
-        for text, after in pairwise(kept)
-    ]
-    return " ".join([*ended, *kept[-1:]])
-
-
-def _is_ended(text: str) -> bool:
-    return text.endswith(_END_MARKS) or _ENDED.search(text) is not None
+    return join_sentences(kept)
 
 
 def _share(source: SourceText, kind: SegmentKind) -> float:
@@ -140,7 +135,7 @@ def _of_sentences(
     """Return the title, the sentences that say most, and names of the rest in brackets."""
     title = source.title.split()
     left = _MAX_WORDS - len(title) - _WORDS_OF_REST
-    telling = most_telling(read, len(source.text))
+    telling = sorted(most_telling(read, len(source.text)), key=begins_with_pronoun)
     chosen: list[ReadLine] = []
     for item in telling[:_SENTENCES_TRIED]:
         length = len(item.text.split())

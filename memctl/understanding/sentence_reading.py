@@ -12,13 +12,20 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from memctl.config import TriggerSettings
-from memctl.language.date_mentions import ENTRY_DAY, date_spans, is_mere_day, month_and_day
+from memctl.language.date_mentions import (
+    ENTRY_DAY,
+    NUMERIC_ENTRY_DAY,
+    date_spans,
+    is_mere_day,
+    month_and_day,
+    numeric_day,
+)
 from memctl.language.sentence_splitting import has_empty_line, without_link_marks
 from memctl.language.word_lists import (
     any_phrase,
@@ -75,6 +82,10 @@ _LEADING_DAY = lazy_regex(
     rf"{ENTRY_DAY}(?:,?[ ]\d{{4}}\b)?[.,]?(?:[ ]?[-–—:](?=[ ]))?[ ](?=\S)",
     re.IGNORECASE | re.VERBOSE,
 )
+_LEADING_NUMBERS = lazy_regex(
+    rf"{NUMERIC_ENTRY_DAY}[.,:]?(?:[ ]?[-–—:](?=[ ]))?[ ](?=\S)", re.VERBOSE
+)
+_ENDED = lazy_regex(r"[.!?…:;,。！？｡][\"'”’»)\]*_]*$")
 _ITEM = lazy_regex(r"(?:[-*+•‣◦]|\d{1,3}[.)]|\[[ xX]?\])\s")
 """Begins an item of a list, which doesn't go on what stands before it."""
 _ROW = lazy_regex(r"\S[^\n]*")
@@ -149,6 +160,11 @@ _CONTINUES = lazy_regex(
     re.IGNORECASE,
 )
 """Begins a sentence that says nothing without the one before it."""
+_PRONOUN = lazy_regex(
+    r"(?:(?:and|but|so|then|also)\s+)?(?:he|she|it|they|his|her|its|their|er|sie|ihre?|il|elle|ils"
+    r"|elles|él|ella|lui|lei)\b",
+    re.IGNORECASE,
+)
 _FEWEST_OF_GENERAL, _SPECIFIC_SHARE = 10, 0.5
 """A text of so many sentences is a general one if fewer than this share of them are specific."""
 _FEWEST_WORDS_OF_TURN = 6
@@ -326,7 +342,7 @@ def statements(
         and (_is_specific(item) or not is_general)
     ]
     spans: list[tuple[int, int]] = []
-    taken: set[int] = set()
+    taken = _repeated(read)
     most = _most_kept(read)
     for seed in sorted(seeds, key=lambda place: -read[place].weight):
         if seed not in taken and len(spans) < most:
@@ -337,6 +353,17 @@ def statements(
             taken.update(range(first, last + 1))
     found = [_distil(source, read[first : last + 1]) for first, last in sorted(spans)]
     return tuple({each.text.casefold(): each for each in found}.values())
+
+
+def _repeated(read: Sequence[ReadLine]) -> set[int]:
+    """Return the places of what was said in the same words before, as at the end of each page.
+
+    An entry of another day says something new.
+    """
+    places: dict[tuple[str, date | None], int] = {}
+    for place, item in enumerate(read):
+        places.setdefault((item.text.casefold(), item.day), place)
+    return set(range(len(read))) - set(places.values())
 
 
 def _is_specific(item: ReadLine) -> bool:
@@ -454,7 +481,7 @@ def names(
     types: dict[str, Counter[str]] = {}
     for item in read:
         for span in item.reading.names:
-            name = item.text[span.start : span.end].strip(" .,;:'\"’&(")
+            name = item.text[span.start : span.end].strip(" .,;:'\"’&(-–—")
             seen.update(set(_WORD.findall(name.casefold())))
             if span.confidence < _SURE_NAME or len(name) < _SHORTEST_NAME:
                 continue
@@ -524,7 +551,7 @@ def _distil(source: SourceText, items: Sequence[ReadLine]) -> Distilled:
     start, end = items[0].line.start, items[-1].line.end
     speaker = items[0].line.speaker
     first = _without_day(items[0].text, items[0].line.said_at)
-    text = " ".join([first, *(item.bare_text for item in items[1:])])
+    text = join_sentences([first, *(item.bare_text for item in items[1:])])
     asked = None
     if len(items) == 1 and items[0].asked_type:
         said = first.removeprefix(f"{speaker}: ")
@@ -534,7 +561,9 @@ def _distil(source: SourceText, items: Sequence[ReadLine]) -> Distilled:
     is_decided = any(item.is_decided for item in items) or _is_accepted(source.text, items)
     return Distilled(
         text=asked.text if asked and is_kept else _standing_alone(source, items[0].line, text),
-        type=weightiest.stated_type or ("decision" if is_decided else weightiest.type),
+        type=weightiest.stated_type
+        or ("decision" if is_decided else "event" if _is_appointment(source, first) else "")
+        or weightiest.type,
         start=start,
         end=start + len(_TAIL.sub("", source.text[start:end])),
         importance=round(weightiest.importance, 3),
@@ -542,6 +571,25 @@ def _distil(source: SourceText, items: Sequence[ReadLine]) -> Distilled:
         reason="reading model" + (f"; said by {speaker}" if speaker else ""),
         tags=asked.tags if asked and is_kept else (),
     )
+
+
+def join_sentences(texts: Sequence[str]) -> str:
+    """Return sentences in one line, each but the last with a mark at its end.
+
+    A small letter after a line without a mark may go on with that, unless the sentence itself
+    begins with one: who writes notes without capitals begins each line so.
+    """
+    ended = [
+        text if _ENDED.search(text) or (after[:1].islower() and text[:1].isupper()) else f"{text}."
+        for text, after in pairwise(texts)
+    ]
+    return " ".join([*ended, *texts[-1:]])
+
+
+def _is_appointment(source: SourceText, text: str) -> bool:
+    """Return whether a sentence says when an entry of a calendar is; a task is only due."""
+    said = text.removeprefix(source.title) if source.media_type == "text/calendar" else ""
+    return said != text and said.startswith((" is on ", " is from ", " takes place "))
 
 
 def _is_accepted(text: str, items: Sequence[ReadLine]) -> bool:
@@ -552,8 +600,12 @@ def _is_accepted(text: str, items: Sequence[ReadLine]) -> bool:
 
 def _without_day(text: str, said_at: datetime | None) -> str:
     """Return an entry of running notes without the day that it begins with and is of."""
-    found = _LEADING_DAY.match(text) if said_at else None
-    if found is None or said_at is None:
+    if said_at is None:
+        return text
+    if (numbers := _LEADING_NUMBERS.match(text)) and numeric_day(numbers) == said_at.date():
+        return text[numbers.end() :]
+    found = _LEADING_DAY.match(text)
+    if found is None:
         return text
     is_own = month_and_day(found) == (said_at.month, said_at.day)
     return text[found.end() :] if is_own else text
@@ -562,12 +614,13 @@ def _without_day(text: str, said_at: datetime | None) -> str:
 def _standing_alone(source: SourceText, line: Line, text: str) -> str:
     """Return a statement after the titles that it stands under, and the day of its text."""
     moment = line.said_at or source.created_at
-    when = _day_in_words(moment)
     where = " > ".join(
         each
         for each in _titles(source, line)
         if each.casefold() not in text.casefold() and not _is_but_the_day(each, moment)
     )
+    when = _day_in_words(moment)
+    when = "" if when in (where or text) else when
     prefix = f"{where} ({when})" if where and when else where or when
     return f"{prefix}: {text}" if prefix else text
 
@@ -588,8 +641,8 @@ def bare_statement(text: str, title: str) -> str:
     dated = DATED_PREFIX.match(text)
     if dated is not None:
         return text[dated.end() :]
-    prefix, colon, rest = text.partition(": ")
-    return rest if colon and title and prefix.startswith(title) else text
+    at = text.find(": ", len(title)) if title and text.startswith(title) else -1
+    return text[at + len(": ") :] if at >= 0 else text
 
 
 def bare_turn(text: str) -> str:
@@ -611,6 +664,11 @@ def most_telling(read: Sequence[ReadLine], length: int) -> list[ReadLine]:
     said = [item for item in read if item.line.kind != "properties"] or read
     stating = [item for item in said if item.confidence >= KEPT / 2]
     return sorted(stating, key=lambda item: -_telling(item, length))
+
+
+def begins_with_pronoun(item: ReadLine) -> bool:
+    """Return whether a sentence begins with a word for what only one before it names."""
+    return _PRONOUN.match(item.bare_text) is not None
 
 
 def _telling(item: ReadLine, length: int) -> float:

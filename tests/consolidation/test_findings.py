@@ -1747,3 +1747,54 @@ def test_a_price_in_a_list_is_raised_by_a_letter_that_names_its_unit(
     listed = drawn_list(note, "2024-01-04", "prices.md", *rows, names="what | price | unit")
     told = insights_of(listed, fact(note, said, "2024-02-13", "letter.md")).get("change", "")
     assert ("“beeswax, price”: went from £18.40 to £21.10" in told) is is_told
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (
+            "rent stays 340/month till end of August he says",
+            "New rent from 1 September 2025: £395 a month (was 340).",
+            "340 to £395",
+        ),
+        (
+            "The weekly fee is £1,010 and includes laundry.",
+            "The weekly fee for your mother, Mrs Hale, room 12, will be £1,085 from 6 April 2026. "
+            "It has been £1,010 since April 2025.",
+            "“weekly fee for your mother”: went from £1,010 to £1,085 (",
+        ),
+        (
+            "7 Apr - Pallister, pitch raise, 95 quid.",
+            "Prices from January: tuning £82 (was £75), pitch raise £105 (was £95).",
+            "“pitch raise”: went from 95 quid to £105 (",
+        ),
+        (
+            "Rothbury Motors rang, price is going up to 6,240 because of the ferry.",
+            "As discussed by phone the revised price for booking 7731 of Rothbury Motors is £6,240 "
+            "(previously £5,980), due to the new ferry tariff.",
+            "",
+        ),
+        (
+            "The fee of the choir stays at £60 a year.",
+            "The fee of the choir is to be raised to £75 from January. "
+            "The motion to raise the fee to £75 was lost.",
+            "",
+        ),
+    ],
+)
+def test_a_change_is_of_what_stands_beside_both_values(
+    insights_of: Callable[..., dict[str, str]], note: Note, before: str, after: str, said: str
+) -> None:
+    notes = (fact(note, before, "2025-03-15", "a.md"), fact(note, after, "2025-10-02", "b.md"))
+    found = insights_of(*notes).get("change", "")
+    assert bool(found) == bool(said)
+    assert said in found
+
+
+def test_notes_without_marks_are_set_apart_in_a_quote(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    before = "rent stays 340/month till end of August he says\ndeposit 680 paid in 2019"
+    after = "New rent from 1 September 2025: £395 a month (was 340)."
+    notes = (note(before, "2025-03-15", "a.md"), note(after, "2025-10-02", "b.md"))
+    assert "August he says / deposit 680 paid" in insights_of(*notes)["change"]

@@ -9,7 +9,7 @@ import pytest
 from memctl.models.task_encoder import load_task_encoder
 from memctl.records import Segment, SourceText, Understanding
 from memctl.understanding.builtin_understander import BuiltinUnderstander
-from memctl.understanding.sentence_reading import read_lines
+from memctl.understanding.sentence_reading import bare_statement, read_lines
 from memctl.understanding.text_outline import text_outline
 
 MAY = datetime(2025, 5, 12, tzinfo=UTC)
@@ -332,3 +332,61 @@ def test_a_gist_has_thirty_words_at_most() -> None:
         for n in range(1, 30)
     )
     assert 0 < len(understood(text, title="Minutes").gist.split()) <= 30
+
+
+def test_lines_without_marks_are_kept_apart_in_one_statement() -> None:
+    text = "rent stays 340 a month till August\ndeposit 680 paid in 2019, all in writing\n"
+    [found] = understood(text).distilled
+    assert (
+        found.text == "rent stays 340 a month till August. deposit 680 paid in 2019, all in writing"
+    )
+
+
+def test_what_stands_under_each_heading_is_kept_once() -> None:
+    note = "Installation should be carried out by Ann Lee, who records the 14 readings in the log."
+    parts = ("The tank holds 3.8 litres.", "The rods have 25 watts.", "The fuse has 2 amps.")
+    text = "\n\n".join(f"{part} {note}" for part in parts)
+    found = understood(text).distilled
+    assert sum("Installation" in each.text for each in found) <= 1
+
+
+def test_a_statement_that_says_its_own_day_has_it_once() -> None:
+    text = "The dentist is on Monday, 12 May 2025, from 10:40 to 11:10, at Priestpopple."
+    assert [each.text for each in understood(text, created_at=MAY).distilled] == [text]
+    said, title = "We decided to keep the van for one more year.", "Board, 12 May 2025"
+    [titled] = understood(said, created_at=MAY, title=title).distilled
+    assert titled.text == f"{title}: {said}"
+    assert bare_statement(titled.text, title) == said
+    assert bare_statement("RE: Roof: It is 420.", "RE: Roof") == "It is 420."
+
+
+def test_a_gist_begins_with_no_word_for_what_is_not_named() -> None:
+    text = (
+        "The weekly fee for your mother, Mrs Jean Abernethy, room 12, will be £1,085 from the week "
+        "of 6 April 2026. It has been £1,010 since April 2025.\n\nFrom 2 March our visiting hours "
+        "are 10.00 to 19.30. The optician visits on 25 March.\n"
+    )
+    assert " It " not in understood(text, title="Fees").gist
+
+
+def test_an_entry_of_a_calendar_is_an_event_and_a_task_is_none() -> None:
+    fields = {"title": "Dentist Mr Sethi", "media_type": "text/calendar"}
+    said = "Dentist Mr Sethi is on Tuesday, 24 February 2026, from 10:40 to 11:10, at Priestpopple."
+    assert [each.type for each in understood(said, **fields).distilled] == ["event"]
+    due = "Dentist Mr Sethi is due on Tuesday, 24 February 2026."
+    assert "event" not in [each.type for each in understood(due, **fields).distilled]
+
+
+def test_no_name_ends_with_the_dash_between_two_things() -> None:
+    text = (
+        "# Regular customers\n\n"
+        "- **Mrs Pallister**, Wylam - Kemble upright - every 6 months\n"
+        "- **Queen's Hall** - Steinway B - before concerts - invoices to f@queenshall.example\n"
+        "- **Dr Anand**, Ryton - Yamaha U1\n"
+        "- **Bielby** - Blüthner baby grand - Alnmouth now\n"
+        "- **St Mary's primary** - 2 uprights - once a year\n"
+        "- **Harriet Lyle**, Riding Mill - Bechstein V\n"
+    )
+    names = [each.name for each in understood(text, title="Regular customers").entities]
+    assert "Riding Mill" in names
+    assert not [name for name in names if name != name.strip(" -")]
