@@ -29,7 +29,7 @@ from memctl.doctor.folder_checks import (
     repair_folders,
     repair_settings,
 )
-from memctl.doctor.inbox_checks import check_inboxes, check_readers, repair_file_entries
+from memctl.doctor.inbox_checks import check_inboxes, repair_file_entries
 from memctl.doctor.row_checks import check_citations, check_rows
 from memctl.doctor.table_checks import (
     check_audit,
@@ -191,7 +191,6 @@ CONTENT_CHECKS: tuple[Check[Examination], ...] = (
     Check("vectors", check_vectors),
     Check("citations", check_citations),
     Check("inboxes", check_inboxes),
-    Check("readers", check_readers),
     Check("audit", check_audit),
     Check("skills", check_shares),
 )

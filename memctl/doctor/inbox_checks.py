@@ -15,17 +15,15 @@ from memctl.files import modified_ns
 from memctl.formatting import format_count
 from memctl.ids import root_id
 from memctl.ingest.discovery.inbox_scan import folder_tags
-from memctl.ingest.discovery.sources import Source, path_of, printable, sidecars_among, walk
+from memctl.ingest.discovery.sources import Source, printable, sidecars_among, walk
 from memctl.ingest.source_reading import Unreadable, identify
 from memctl.kb_settings import REASON_SUFFIX, Layout, reason_path
 from memctl.knowledge_base import KnowledgeBase
-from memctl.readers.file_kinds import kind_of_media_type
 from memctl.records import FileOutcome
 from memctl.store.ledger.work_repositories import FileEntry
 from memctl.store.locks import is_watched
 from memctl.store.snapshots import Snapshots
 from memctl.store.store_repair import FILES_UNKNOWN, Step
-from memctl.store.tables.filter_expressions import col
 from memctl.watch.claims import claim_name
 from memctl.watch.reporter import polled_folders
 
@@ -90,36 +88,6 @@ def _check_failed(examination: Examination) -> Iterator[Finding]:
         yield warning("inbox", "failed", message, "move them back into the inbox to try again")
     else:
         yield ok("inbox", "failed", f"{format_count(len(files), 'file')}, each with its reason")
-
-
-_MAIL = "message/rfc822"
-_MOST_IDS = 20
-"""Ids that a hint names."""
-
-
-def check_readers(examination: Examination) -> Iterator[Finding]:
-    """Look for mails that were read when it was not told yet which attachments are left out."""
-    if not examination.can_read("documents"):
-        return
-    reader = kind_of_media_type(_MAIL).name
-    where = (col("media_type") == _MAIL) & (col("status") == "indexed") & (col("part") == 0)
-    columns = ["id", "source", "reader"]
-    mails = examination.snapshot.scan("documents", where, columns).to_pylist()
-    places = {entry.document_id: entry.path for entry in examination.ledger.files.entries(["done"])}
-    earlier = [
-        row["id"]
-        for row in mails
-        if row["reader"] != reader
-        and row["reader"].startswith(f"{reader.partition('/')[0]}/")
-        and path_of(places.get(row["id"]) or row["source"]).is_file()
-    ]
-    if not earlier:
-        yield ok("rows", "mails", "each says what of it could not be read")
-        return
-    message = f"{format_count(len(earlier), 'mail was', 'mails were')} read before it was told"
-    ids = " ".join(earlier[:_MOST_IDS])
-    hint = f"memctl document reprocess -k {examination.layout.name} {ids}"
-    yield warning("rows", "mails", f"{message} which attachments could not be read", hint)
 
 
 def inbox_source(layout: Layout, entry: FileEntry) -> Source | None:
