@@ -575,15 +575,11 @@ class Erasure(Part):
         kb.query_log.flush()
         kb.queries.drop_caches()
         forgetter = kb.forgetter if selection is None else self._forgetter(selection)
-        if dry_run and selection is not None:
-            report = forgetter.preview(selection)
-            others = self._joined_names(selection)
-            going = self._documents_naming(selection.entities) if selection.whole else ()
-            named = (id_ for id_ in self._documents_naming(others) if id_ not in going)
-            return replace(report, joined=tuple(others), joined_documents=tuple(named))
-        with_snapshots = snapshots and bool(Snapshots(kb).list())
-        if selection is None and not forgetter.pending() and not with_snapshots:
+        going = [each.name for each in Snapshots(kb).list()] if snapshots else []
+        if selection is None and not forgetter.pending() and not going:
             raise UsageError("forget what?", "say --document ID, --memory ID, --entity NAME, ...")
+        if dry_run:
+            return self._preview(forgetter, selection, going)
         if selection is not None:
             kb.conversations.drop_media(
                 selection.session,
@@ -598,6 +594,25 @@ class Erasure(Part):
         joined = tuple(filter(self._has_name, others))
         documents = self._documents_naming(joined)
         return replace(report, joined=joined, joined_documents=tuple(documents))
+
+    def _preview(
+        self, forgetter: Forgetter, selection: Selection | None, snapshots: Sequence[str]
+    ) -> ForgetReport:
+        """Return what would go; without a selection, what would be completed, and snapshots."""
+        from memctl.forget import ForgetReport
+
+        if selection is None:
+            return ForgetReport(
+                self._kb.name,
+                snapshots=tuple(snapshots),
+                completed=len(forgetter.pending()),
+                dry_run=True,
+            )
+        report = forgetter.preview(selection)
+        others = self._joined_names(selection)
+        going = self._documents_naming(selection.entities) if selection.whole else ()
+        named = (id_ for id_ in self._documents_naming(others) if id_ not in going)
+        return replace(report, joined=tuple(others), joined_documents=tuple(named))
 
     def _joined_names(self, selection: Selection) -> Sequence[str]:
         """Return the other names, and addresses, that are taken for those of a selection.
