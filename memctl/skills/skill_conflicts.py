@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.errors import NotFoundError, UsageError
+from memctl.errors import UsageError
 from memctl.ids import conflict_id
 from memctl.language.term_analysis import terms
 from memctl.literals import ConflictStatus, ConflictType, Severity, SkillStatus
 from memctl.skills.skill_files import body_of, parse_requirement, slug_of
 from memctl.skills.skill_registry import Skills
-from memctl.skills.skill_views import conflict_priority, skills_by_slug
+from memctl.skills.skill_views import conflict_priority, only_match, skills_by_slug
 from memctl.store.ledger.skill_repositories import (
     REPAIRED_FIELDS,
     RepairedField,
@@ -250,13 +250,7 @@ class SkillConflicts:
             UsageError: Several begin so.
         """
         found = self._stored.conflicts.select("substr(conflict_id, 1, length(?1)) = ?1", id_)
-        if not found or not id_:
-            raise NotFoundError(
-                f"there is no conflict {id_[:40]!r}", "memctl skill conflicts lists them"
-            )
-        if len(found) > 1:
-            raise UsageError(f"{len(found)} conflicts begin with {id_!r}", "give more of the id")
-        return found[0]
+        return only_match(found, id_, "conflict")
 
     def list(
         self, *, status: ConflictStatus | None = None, skill: str | None = None

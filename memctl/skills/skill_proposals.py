@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.errors import NotFoundError, UsageError
+from memctl.errors import UsageError
 from memctl.ids import proposal_id
 from memctl.language.inline_tags import without_wikilinks
 from memctl.language.sentence_splitting import split_sentences
@@ -33,7 +33,7 @@ from memctl.skills.skill_files import (
 )
 from memctl.skills.skill_registry import Skills
 from memctl.skills.skill_search import infer_category
-from memctl.skills.skill_views import SkillHit, skills_by_slug
+from memctl.skills.skill_views import SkillHit, only_match, skills_by_slug
 from memctl.store.ledger.repository import to_text
 from memctl.store.ledger.skill_repositories import Skill, SkillProposal, SkillRepair
 
@@ -218,14 +218,8 @@ class SkillProposals:
             UsageError: Several begin so.
         """
         found = self._stored.proposals.select("substr(proposal_id, 1, length(?1)) = ?1", id_)
-        found = [each for each in found if self._is_visible(each)]
-        if not found or not id_:
-            raise NotFoundError(
-                f"there is no proposal {id_[:40]!r}", "memctl skill proposals lists them"
-            )
-        if len(found) > 1:
-            raise UsageError(f"{len(found)} proposals begin with {id_!r}", "give more of the id")
-        return self._with_expiry(found[0])
+        visible = [each for each in found if self._is_visible(each)]
+        return self._with_expiry(only_match(visible, id_, "proposal"))
 
     def list(self, status: ProposalStatus | None = None) -> Sequence[SkillProposal]:
         """Return proposals, the latest first, all or those in one status."""

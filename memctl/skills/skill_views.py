@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from memctl.errors import NotFoundError, UsageError
 from memctl.literals import ChangeType, Severity, SkillCategory, SkillStatus
 from memctl.skills.skill_files import digest, parse_requirement, with_name
 from memctl.store.ledger.skill_repositories import (
     Skill,
     SkillConflict,
+    SkillProposal,
     SkillRepository,
     SkillVersion,
 )
+
+R = TypeVar("R", SkillConflict, SkillProposal)
 
 
 class SkillImport(Struct, frozen=True):
@@ -334,6 +338,20 @@ def text_of(skill: Skill, version: SkillVersion) -> str:
     """Return the text of a version; of a skill that was renamed it has the new name."""
     is_renamed = skill.name != skill.declared_name
     return with_name(version.content, skill.name) if is_renamed else version.content
+
+
+def only_match(found: Sequence[R], id_: str, kind: str) -> R:
+    """Return the one row of a kind whose id is an id, or begins so.
+
+    Raises:
+        NotFoundError: There is none.
+        UsageError: There are several.
+    """
+    if not found or not id_:
+        raise NotFoundError(f"there is no {kind} {id_[:40]!r}", f"memctl skill {kind}s lists them")
+    if len(found) > 1:
+        raise UsageError(f"{len(found)} {kind}s begin with {id_!r}", "give more of the id")
+    return found[0]
 
 
 def skills_by_slug(skills: Iterable[Skill]) -> dict[str, Skill]:
