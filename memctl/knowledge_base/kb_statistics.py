@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from memctl.consolidation.memory_pool import count_waiting
 from memctl.ids import folded_name
-from memctl.records import Filters
+from memctl.records import Filters, record_like
 from memctl.schema.table_names import TABLES
 from memctl.store.sql import NamespaceScope
 from memctl.store.tables.filter_expressions import EVERYTHING, Expr, col
@@ -227,13 +227,10 @@ def query_statistics(
     by_mode = _largest_first(_group(entries, details, lambda entry: entry.mode))
     by_day = _group(entries, details, lambda entry: entry.at.date().isoformat())
     split = _largest_first(_group(entries, details, _label(by, name, details))) if by else []
-    return QueryStatistics(
+    return record_like(
+        QueryStatistics,
+        counts,
         kb=name,
-        queries=counts.queries,
-        nothing_found=counts.nothing_found,
-        share_nothing_found=counts.share_nothing_found,
-        good=counts.good,
-        bad=counts.bad,
         p50_seconds=counts.p50_seconds if entries else None,
         p95_seconds=counts.p95_seconds if entries else None,
         by_mode=tuple(by_mode),
@@ -244,8 +241,6 @@ def query_statistics(
             if each.query_id not in details or details[each.query_id].status != "failed"
         ),
         mean_seconds=counts.mean_seconds if entries else None,
-        failed=counts.failed,
-        quality=counts.quality,
         by=tuple(split),
     )
 

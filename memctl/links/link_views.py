@@ -43,7 +43,7 @@ from memctl.links.page_texts import (
     place_in,
     summary_excerpt,
 )
-from memctl.records import Filters
+from memctl.records import Filters, record_like
 from memctl.store.tables.filter_expressions import Expr, both, col, document_filter, memory_filter
 from memctl.store.tables.metadata_filters import metadata_condition
 
@@ -393,21 +393,11 @@ class PageLinks:
         return LinkProblem(problem, page.id, page.title, page.kb, name, detail)
 
     def _reference(self, at: int) -> PageReference:
-        page = self.map.pages[at]
-        return PageReference(page.id, page.title, page.kb)
+        return record_like(PageReference, self.map.pages[at])
 
     def _view(self, kind: type[V], at: int, text: str, **more: Any) -> V:
         page = self.map.pages[at]
-        values = {
-            "id": page.id,
-            "title": page.title,
-            "slug": page.slug,
-            "type": page.type,
-            "excerpt": text or summary_excerpt(page.summary),
-            "kb": page.kb,
-            "namespace": page.namespace,
-        }
-        return kind(**values, **more)
+        return record_like(kind, page, excerpt=text or summary_excerpt(page.summary), **more)
 
     def _texts(self, page: Page) -> dict[str, str]:
         return self._tables[page.kb].texts_of(page.parts)

@@ -55,6 +55,7 @@ from memctl.pools.pool_values import (
     without_secrets,
     without_value,
 )
+from memctl.records import record_like
 from memctl.store.ledger.audit_repositories import Noted
 from memctl.store.ledger.pool_repositories import (
     Pool,
@@ -847,12 +848,4 @@ def _key_use(entry: PoolKey, retention: Retention) -> PoolKeyUse:
     until = None
     if retention.ttl_seconds is not None:
         until = entry.written_at + timedelta(seconds=retention.ttl_seconds)
-    return PoolKeyUse(
-        entry.key,
-        entry.bytes,
-        entry.reads,
-        entry.version,
-        entry.written_at,
-        entry.written_by,
-        until,
-    )
+    return record_like(PoolKeyUse, entry, expires_at=until)

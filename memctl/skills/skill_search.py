@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from memctl.language.term_analysis import query_terms, terms
 from memctl.literals import SkillCategory
+from memctl.records import record_like
 from memctl.skills.skill_files import digest
 from memctl.skills.skill_views import SkillHit, SkillView
 from memctl.store.ledger.skill_repositories import Skill
@@ -70,18 +71,12 @@ class SkillMatcher:
                 found.append((score, relevance, view))
         found.sort(key=lambda each: (-each[0], each[2].slug, each[2].skill_id))
         return [
-            SkillHit(
+            record_like(
+                SkillHit,
+                view,
                 rank=rank,
                 score=round(score, 4),
                 relevance=round(relevance, 4),
-                skill_id=view.skill_id,
-                name=view.name,
-                slug=view.slug,
-                description=view.description,
-                category=view.category,
-                status=view.status,
-                version=view.version,
-                health=view.health,
                 is_assigned=view.skill_id in assignments,
             )
             for rank, (score, relevance, view) in enumerate(found[:limit], start=1)

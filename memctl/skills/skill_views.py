@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.literals import ChangeType, Severity, SkillCategory, SkillStatus
+from memctl.records import record_like
 from memctl.skills.skill_files import digest, parse_requirement, with_name
 from memctl.store.ledger.skill_repositories import (
     Skill,
@@ -188,25 +189,16 @@ def skill_views(
         severities = (each.severity for each in against)
         score = health(successes, failures, used or skill.created_at, severities, now)
         views.append(
-            SkillView(
-                skill_id=skill.skill_id,
-                name=skill.name,
-                slug=skill.slug,
-                description=skill.description,
-                category=skill.category,
-                status=skill.status,
+            record_like(
+                SkillView,
+                skill,
                 version=skill.active_version,
                 effectiveness=round(skill.effectiveness, 4),
                 health=round(score, 4),
                 uses=successes + failures,
                 last_used_at=used,
                 agents=tuple(a.agent for a in agents.get(skill.skill_id, []) if a.enabled),
-                tags=skill.tags,
-                requires=skill.requires,
                 open_conflicts=len(against),
-                successor=skill.successor,
-                created_by=skill.created_by,
-                updated_at=skill.updated_at,
             )
         )
     return views
@@ -219,19 +211,13 @@ def version_views(repository: SkillRepository, skill_id: str) -> Sequence[Versio
         if use.duration is not None:
             durations.setdefault(use.version, []).append(use.duration)
     return [
-        VersionView(
-            number=each.number,
-            change_type=each.change_type,
-            notes=each.notes,
+        record_like(
+            VersionView,
+            each,
             is_active=each.share > 0,
-            share=each.share,
             uses=each.successes + each.failures,
-            successes=each.successes,
-            failures=each.failures,
             success=round(success_share(each.successes, each.failures), 4),
             mean_duration=_mean(durations.get(each.number, [])),
-            created_at=each.created_at,
-            created_by=each.created_by,
             sha256=digest(each.content.encode("utf-8")),
         )
         for each in repository.versions.of(skill_id)
