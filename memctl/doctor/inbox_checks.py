@@ -41,13 +41,13 @@ def _check_processing(examination: Examination) -> Iterator[Finding]:
         claim_name(entry.path) for entry in examination.ledger.files.entries(["claimed", "indexed"])
     }
     there = sorted(folder.iterdir()) if folder.is_dir() else []
-    loose = [path for path in there if path.name.partition("-")[0] not in claimed]
+    unclaimed = [path for path in there if path.name.partition("-")[0] not in claimed]
     if is_watched(examination.layout):
         yield ok("inbox", "processing", f"{format_count(len(there), 'file')} being taken in")
-    elif loose:
-        amount = f"{format_count(len(loose), 'file')} that no process has claimed"
+    elif unclaimed:
+        amount = f"{format_count(len(unclaimed), 'file')} that no process has claimed"
         hint = "memctl watch takes them in"
-        yield warning("inbox", "processing", f"{amount}: {printable(loose[0].name)}", hint)
+        yield warning("inbox", "processing", f"{amount}: {printable(unclaimed[0].name)}", hint)
     elif there:
         amount = f"{format_count(len(there), 'file')} claimed by a process that is gone"
         yield warning("inbox", "processing", amount, "memctl watch takes them in")
@@ -127,9 +127,9 @@ def repair_file_entries(
     unknown = agreement.unknown(entries)
     traces = {root_id(id_) for id_ in agreement.orphans()}
     deleted = {e.path for e in unknown if is_whole and e.document_id not in traces}
-    kept = [replace(e, document_id=None) if e.path in deleted else e for e in entries]
+    repaired = [replace(e, document_id=None) if e.path in deleted else e for e in entries]
     with ledger.transaction():
-        for entry in kept:
+        for entry in repaired:
             ledger.files.save(entry)
         Snapshots(base.store, base.clock).note_files(entries)
         ledger.set_meta(FILES_UNKNOWN, "0")

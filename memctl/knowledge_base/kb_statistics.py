@@ -118,14 +118,14 @@ def kb_statistics(
 
 def _count_names(snapshot: Snapshot, where: Expr | None) -> int:
     """Return how many names there are; a row without a type is that of its name with one."""
-    whole, untyped = snapshot.count("entities", where), col("type") == "other"
+    total, untyped = snapshot.count("entities", where), col("type") == "other"
     scope = EVERYTHING if where is None else where
     names = snapshot.scan("entities", scope & untyped, ["name"])["name"].to_pylist()
     if not names:
-        return whole
+        return total
     unknown = set(map(folded_name, names))
     typed = snapshot.scan("entities", scope & ~untyped, ["name"])["name"].to_pylist()
-    return whole - len(unknown.intersection(map(folded_name, typed)))
+    return total - len(unknown.intersection(map(folded_name, typed)))
 
 
 def _value_counts(column: pa.ChunkedArray) -> dict[str, int]:
@@ -284,9 +284,9 @@ def _counts(
 ) -> QueryCounts:
     seconds = [entry.seconds for entry in entries]
     known = [details[entry.query_id] for entry in entries if entry.query_id in details]
-    asked = [each for each in known if each.status != "failed"]
-    failed = len(known) - len(asked)
-    qualities = [each.quality for each in asked if each.quality is not None]
+    counted = [each for each in known if each.status != "failed"]
+    failed = len(known) - len(counted)
+    qualities = [each.quality for each in counted if each.quality is not None]
     return QueryCounts(
         label=label,
         queries=len(entries),
@@ -432,10 +432,10 @@ def similar_questions(
     if not vectors:
         return []
     stored = np.stack([np.frombuffer(each.vector, np.float16) for each in vectors])
-    asked = embedder.embed([text])[0].astype(np.float32)
+    vector = embedder.embed([text])[0].astype(np.float32)
     known = stored.astype(np.float32)
-    lengths = np.linalg.norm(known, axis=1) * np.linalg.norm(asked)
-    cosines = known @ asked / np.where(lengths > 0, lengths, 1)
+    lengths = np.linalg.norm(known, axis=1) * np.linalg.norm(vector)
+    cosines = known @ vector / np.where(lengths > 0, lengths, 1)
     found: dict[str, SimilarQuestion] = {}
     for place in np.argsort(-cosines, kind="stable"):
         query_id = vectors[place].query_id

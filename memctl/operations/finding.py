@@ -359,13 +359,13 @@ def answer(context: OperationContext, parameters: AnswerParameters) -> AnswerRep
     )
     result = opened(context).queries.ask(parameters.question, options)
     assert result.answer is not None  # which was asked for
-    given = result.answer
+    found = result.answer
     return record_like(
         AnswerReply,
-        given,
+        found,
         question=parameters.question,
-        answer=given.text,
-        notes=(*result.notes, *([given.note] if given.note else ())),
+        answer=found.text,
+        notes=(*result.notes, *([found.note] if found.note else ())),
         query_id=result.query_id,
     )
 

@@ -696,9 +696,9 @@ def _say(context: OperationContext, parameters: NewMessage, place: Place) -> obj
     base, session = _find_session(context, place, parameters.namespace)
     message = Message(sender=parameters.sender, content=parameters.content, turn=parameters.turn)
     turn = base.sessions.say(session, message)[0]
-    kept = base.sessions.captured(turn)
+    statement = base.sessions.captured(turn)
     base.sessions.compress_now_or_later(session)
-    return {**to_plain(turn), **kept}
+    return {**to_plain(turn), **statement}
 
 
 def _end_session(context: OperationContext, parameters: SessionEnd, place: Place) -> object:

@@ -64,8 +64,8 @@ class SkillMatcher:
         meaning = self._meaning(text, skills)
         words = _word_scores(text, skills)
         found = []
-        for view, near, said in zip(views, meaning, words, strict=True):
-            relevance = 0.5 * max(0.0, near) + 0.5 * said
+        for view, near, word_score in zip(views, meaning, words, strict=True):
+            relevance = 0.5 * max(0.0, near) + 0.5 * word_score
             if relevance >= _MIN_RELEVANCE:
                 score = relevance * (1 - _HEALTH_SHARE + _HEALTH_SHARE * view.health)
                 found.append((score, relevance, view))
@@ -86,8 +86,8 @@ class SkillMatcher:
         from memctl.models.vector_math import dot_products
 
         vectors = self.vectors(skills)
-        (asked,) = self._embedder().embed([text])
-        return [float(each) for each in dot_products(vectors, asked)]
+        (vector,) = self._embedder().embed([text])
+        return [float(each) for each in dot_products(vectors, vector)]
 
     def vectors(self, skills: Sequence[Skill]) -> NDArray[np.float32]:
         """Return the vectors of names and descriptions; what is not kept yet is made and kept."""
@@ -126,7 +126,7 @@ class SkillMatcher:
 
 def _word_scores(text: str, skills: Sequence[Skill]) -> Sequence[float]:
     """Return for each skill how much of a text its words cover; rare words count more."""
-    asked = query_terms(text)
+    wanted = query_terms(text)
     named = [set(terms(each.name)) for each in skills]
     descriptions = [
         set(terms(" ".join((each.description, *each.tags, each.category.replace("_", " ")))))
@@ -135,12 +135,12 @@ def _word_scores(text: str, skills: Sequence[Skill]) -> Sequence[float]:
     counts = Counter(
         term for one, other in zip(named, descriptions, strict=True) for term in one | other
     )
-    weight = {term: math.log(1 + len(skills) / (0.5 + counts[term])) for term in asked}
+    weight = {term: math.log(1 + len(skills) / (0.5 + counts[term])) for term in wanted}
     total = sum(weight.values()) * _NAME_WEIGHT or 1.0
     return [
         sum(
             weight[term] * (_NAME_WEIGHT if term in name else 1.5 if term in words else 0.0)
-            for term in asked
+            for term in wanted
         )
         / total
         for name, words in zip(named, descriptions, strict=True)

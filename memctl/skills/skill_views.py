@@ -232,7 +232,7 @@ def dependencies(skill: Skill, skills: Iterable[Skill]) -> Dependencies:
     """Return what a skill requires in the order in which it has to be known.
 
     Args:
-        skill: Which skill.
+        skill: The skill.
         skills: All skills that there are.
     """
     by_slug = skills_by_slug(skills)
@@ -293,9 +293,9 @@ def skill_edges(repository: SkillRepository) -> Sequence[SkillEdge]:
         if one is not None and other is not None:
             found.append(SkillEdge(one.name, "conflicts_with", other.name))
     found += [
-        SkillEdge(by_id[given.skill_id].name, "used_by", given.agent, "agent")
-        for given in repository.agents.select("enabled")
-        if given.skill_id in by_id
+        SkillEdge(by_id[assignment.skill_id].name, "used_by", assignment.agent, "agent")
+        for assignment in repository.agents.select("enabled")
+        if assignment.skill_id in by_id
     ]
     return found
 

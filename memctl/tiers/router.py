@@ -91,7 +91,7 @@ class RouterParts(Struct, frozen=True):
 
     Args:
         ledger: That of the knowledge base.
-        clock: What tells the time.
+        clock: Returns the current time.
         settings: How long things last.
         redacts: Whether keys and passwords are taken out of what is stored.
         require_writable: Raises where nothing may be changed.

@@ -203,11 +203,11 @@ def _called_alike(base: KnowledgeBase, selection: Selection | None) -> str:
 
     if selection is None or not selection.entities:
         return ""
-    view, given = base.graph.view(), {name_key(name) for name in selection.entities}
+    view, named = base.graph.view(), {name_key(name) for name in selection.entities}
     for name in selection.entities:
         with suppress(NotFoundError):
             several = view.called_alike(name)
-            if any(name_key(each) not in given for each in several):
+            if any(name_key(each) not in named for each in several):
                 names = ", ".join(several)
                 return f"{one_line(name, 60)!r} may mean {one_line(names, 200)}"
     return ""
@@ -220,7 +220,7 @@ def _selection(
     namespace: str | None,
     session: str | None,
     before: str | None,
-    whole: bool,
+    whole_documents: bool,
 ) -> Selection | None:
     """Return what is selected; None where nothing is, to complete what was interrupted.
 
@@ -244,7 +244,7 @@ def _selection(
         namespace=namespace,
         session=session,
         before=parse_instant(before, utc_now()) if before else None,
-        whole=whole,
+        whole=whole_documents,
     )
 
 
@@ -284,8 +284,8 @@ def show_forgotten(context: CommandContext, report: ForgetReport, what: str = ""
     out = context.console
     done = "would forget" if report.dry_run else "forgot"
     nothing = "what was interrupted" if report.completed else _LEFTOVERS
-    said = ", ".join(filter(None, (what, _describe(report)))) or nothing
-    out.print(f"{done} {one_line(said)}", soft_wrap=True)
+    shown = ", ".join(filter(None, (what, _describe(report)))) or nothing
+    out.print(f"{done} {one_line(shown)}", soft_wrap=True)
     values = {
         "insights": report.insights or "",
         "redacted": ", ".join(report.redacted),

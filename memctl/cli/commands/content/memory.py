@@ -345,8 +345,8 @@ def _note_own_type(context: CommandContext, type_: str | None) -> None:
         context.suggest(hint)
 
 
-def _text(given: str) -> str:
-    text = sys.stdin.read() if given == "-" else given
+def _text(argument: str) -> str:
+    text = sys.stdin.read() if argument == "-" else argument
     return text.strip()
 
 
