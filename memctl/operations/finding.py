@@ -358,8 +358,8 @@ def answer(context: OperationContext, parameters: AnswerParameters) -> AnswerRep
         mode=parameters.mode, filters=filters, limit=parameters.top_k, rerank=parameters.rerank
     )
     result = opened(context).queries.ask(parameters.question, options)
-    assert result.answer is not None  # which was asked for
     found = result.answer
+    assert found is not None  # which was asked for
     return record_like(
         AnswerReply,
         found,
