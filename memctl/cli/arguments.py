@@ -45,8 +45,8 @@ def refuse_empty(options: Mapping[str, str | Sequence[str] | None]) -> None:
     Raises:
         UsageError: Names the first such option.
     """
-    for option, given in options.items():
-        values = [given] if isinstance(given, str) else given or ()
+    for option, argument in options.items():
+        values = [argument] if isinstance(argument, str) else argument or ()
         if not all(value.strip() for value in values):
             raise UsageError(f"{option} is empty", _UNSET)
 
@@ -370,5 +370,5 @@ def own_type_hint(word: str | None) -> str:
 
 def _types_hint(word: str) -> str:
     near = difflib.get_close_matches(word.lower(), _TYPES, n=1)
-    meant = f"did you mean --type {near[0]}? " if near else ""
-    return f"{meant}types are {', '.join(_TYPES)}"
+    suggestion = f"did you mean --type {near[0]}? " if near else ""
+    return f"{suggestion}types are {', '.join(_TYPES)}"

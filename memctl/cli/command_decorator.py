@@ -201,11 +201,11 @@ def _with_context(
         """Call the function with its context; end quietly if the reader of the pipe has gone."""
         _refuse_huge_numbers(context)
         parameters = inspect.signature(function).parameters
-        given = context.find_root().params
+        root_options = context.find_root().params
         command_context = CommandContext(
-            {key: given[key] for key in ("home", "config") if _is_given(context, key)},
-            quiet=quiet or given["quiet"],
-            verbose=verbose or given["verbose"],
+            {key: root_options[key] for key in ("home", "config") if _is_given(context, key)},
+            quiet=quiet or root_options["quiet"],
+            verbose=verbose or root_options["verbose"],
             host=context.find_root().obj,
         )
         if identity:
@@ -239,8 +239,8 @@ _LONGEST_NUMBER = 20
 def _refuse_huge_numbers(context: typer.Context) -> None:
     parameters: Sequence[Any] = context.command.params
     for each in parameters:
-        given = context.params.get(each.name)
-        if isinstance(given, int) and given > _LARGEST:
+        value = context.params.get(each.name)
+        if isinstance(value, int) and value > _LARGEST:
             problem = f"it must be less than or equal to {_LARGEST}"
             raise typer.BadParameter(problem, ctx=context, param=each)
 
@@ -308,8 +308,8 @@ def _is_plain_number(value: Any, bounds: Any) -> bool:
 
 
 def _filters(arguments: dict[str, Any]) -> Filters:
-    given = [name for name in _FILTER_OPTIONS if name in arguments]
-    return parse_filters(**{name: arguments.pop(name) for name in given})
+    names = [name for name in _FILTER_OPTIONS if name in arguments]
+    return parse_filters(**{name: arguments.pop(name) for name in names})
 
 
 def _kb_setting_options() -> dict[str, Any]:

@@ -56,9 +56,9 @@ def _completing(find: Find) -> Callable[[typer.Context, str], Offers]:
 
 
 def _ours(context: typer.Context) -> CommandContext:
-    given = context.find_root().params
+    root_options = context.find_root().params
     return CommandContext(
-        {key: given[key] for key in ("home", "config") if given.get(key)}, quiet=True
+        {key: root_options[key] for key in ("home", "config") if root_options.get(key)}, quiet=True
     )
 
 

@@ -230,8 +230,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         accept_any_text(stream)
     sys.unraisablehook = interrupt_again
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    code = run(given)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    code = run(words)
     if code == _INTERRUPTED:
         _end(code)
     sys.exit(code)

@@ -29,7 +29,7 @@ from memctl.doctor.folder_checks import (
     repair_folders,
     repair_settings,
 )
-from memctl.doctor.inbox_checks import check_inboxes, check_readers, repair_file_entries
+from memctl.doctor.inbox_checks import check_inboxes, repair_file_entries
 from memctl.doctor.row_checks import check_citations, check_rows
 from memctl.doctor.table_checks import (
     check_audit,
@@ -66,7 +66,7 @@ class Doctor:
 
     Args:
         home: Their folder.
-        clock: What tells the time.
+        clock: Returns the current time.
     """
 
     def __init__(self, home: Home, clock: Callable[[], datetime] = utc_now) -> None:
@@ -85,7 +85,7 @@ class Doctor:
         """Yield what every check reports about a knowledge base; change nothing.
 
         Args:
-            name: Which one.
+            name: The knowledge base.
             deep: Check every row, even of a table so large that a sample would do.
 
         Raises:
@@ -97,7 +97,7 @@ class Doctor:
         """Repair what is damaged and keep all that can be read; yield each step when it is done.
 
         Args:
-            name: Which one.
+            name: The knowledge base.
             dry_run: Try it on a copy, and say what would be done.
 
         Raises:
@@ -136,7 +136,7 @@ class Doctor:
         """Rebuild all derived data and prove that it is the same; yield what was rebuilt.
 
         Args:
-            name: Which one.
+            name: The knowledge base.
             progress: Receives how many memories have their new vector.
 
         Raises:
@@ -191,7 +191,6 @@ CONTENT_CHECKS: tuple[Check[Examination], ...] = (
     Check("vectors", check_vectors),
     Check("citations", check_citations),
     Check("inboxes", check_inboxes),
-    Check("readers", check_readers),
     Check("audit", check_audit),
     Check("skills", check_shares),
 )

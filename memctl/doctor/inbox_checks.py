@@ -15,17 +15,15 @@ from memctl.files import modified_ns
 from memctl.formatting import format_count
 from memctl.ids import root_id
 from memctl.ingest.discovery.inbox_scan import folder_tags
-from memctl.ingest.discovery.sources import Source, path_of, printable, sidecars_among, walk
+from memctl.ingest.discovery.sources import Source, printable, sidecars_among, walk
 from memctl.ingest.source_reading import Unreadable, identify
 from memctl.kb_settings import REASON_SUFFIX, Layout, reason_path
 from memctl.knowledge_base import KnowledgeBase
-from memctl.readers.file_kinds import kind_of_media_type
 from memctl.records import FileOutcome
 from memctl.store.ledger.work_repositories import FileEntry
 from memctl.store.locks import is_watched
 from memctl.store.snapshots import Snapshots
 from memctl.store.store_repair import FILES_UNKNOWN, Step
-from memctl.store.tables.filter_expressions import col
 from memctl.watch.claims import claim_name
 from memctl.watch.reporter import polled_folders
 
@@ -43,13 +41,13 @@ def _check_processing(examination: Examination) -> Iterator[Finding]:
         claim_name(entry.path) for entry in examination.ledger.files.entries(["claimed", "indexed"])
     }
     there = sorted(folder.iterdir()) if folder.is_dir() else []
-    loose = [path for path in there if path.name.partition("-")[0] not in claimed]
+    unclaimed = [path for path in there if path.name.partition("-")[0] not in claimed]
     if is_watched(examination.layout):
         yield ok("inbox", "processing", f"{format_count(len(there), 'file')} being taken in")
-    elif loose:
-        amount = f"{format_count(len(loose), 'file')} that no process has claimed"
+    elif unclaimed:
+        amount = f"{format_count(len(unclaimed), 'file')} that no process has claimed"
         hint = "memctl watch takes them in"
-        yield warning("inbox", "processing", f"{amount}: {printable(loose[0].name)}", hint)
+        yield warning("inbox", "processing", f"{amount}: {printable(unclaimed[0].name)}", hint)
     elif there:
         amount = f"{format_count(len(there), 'file')} claimed by a process that is gone"
         yield warning("inbox", "processing", amount, "memctl watch takes them in")
@@ -92,36 +90,6 @@ def _check_failed(examination: Examination) -> Iterator[Finding]:
         yield ok("inbox", "failed", f"{format_count(len(files), 'file')}, each with its reason")
 
 
-_MAIL = "message/rfc822"
-_MOST_IDS = 20
-"""Ids that a hint names."""
-
-
-def check_readers(examination: Examination) -> Iterator[Finding]:
-    """Look for mails that were read when it was not told yet which attachments are left out."""
-    if not examination.can_read("documents"):
-        return
-    reader = kind_of_media_type(_MAIL).name
-    where = (col("media_type") == _MAIL) & (col("status") == "indexed") & (col("part") == 0)
-    columns = ["id", "source", "reader"]
-    mails = examination.snapshot.scan("documents", where, columns).to_pylist()
-    places = {entry.document_id: entry.path for entry in examination.ledger.files.entries(["done"])}
-    earlier = [
-        row["id"]
-        for row in mails
-        if row["reader"] != reader
-        and row["reader"].startswith(f"{reader.partition('/')[0]}/")
-        and path_of(places.get(row["id"]) or row["source"]).is_file()
-    ]
-    if not earlier:
-        yield ok("rows", "mails", "each says what of it could not be read")
-        return
-    message = f"{format_count(len(earlier), 'mail was', 'mails were')} read before it was told"
-    ids = " ".join(earlier[:_MOST_IDS])
-    hint = f"memctl document reprocess -k {examination.layout.name} {ids}"
-    yield warning("rows", "mails", f"{message} which attachments could not be read", hint)
-
-
 def inbox_source(layout: Layout, entry: FileEntry) -> Source | None:
     """Return a file that was ingested as the source that it was; None where it is gone."""
     path = layout.current_place(Path(entry.path))
@@ -159,9 +127,9 @@ def repair_file_entries(
     unknown = agreement.unknown(entries)
     traces = {root_id(id_) for id_ in agreement.orphans()}
     deleted = {e.path for e in unknown if is_whole and e.document_id not in traces}
-    kept = [replace(e, document_id=None) if e.path in deleted else e for e in entries]
+    repaired = [replace(e, document_id=None) if e.path in deleted else e for e in entries]
     with ledger.transaction():
-        for entry in kept:
+        for entry in repaired:
             ledger.files.save(entry)
         Snapshots(base.store, base.clock).note_files(entries)
         ledger.set_meta(FILES_UNKNOWN, "0")

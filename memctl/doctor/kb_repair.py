@@ -187,7 +187,7 @@ class Repair(Struct):
     """The rows of one knowledge base, whose tables and ledger can be read by now.
 
     Args:
-        base: It, open.
+        base: The open knowledge base.
         files: Where its files are; a copy of it to try things on has none of its own.
         verifier: Knows which files of tables are not as they were written.
         dry_run: Whether to say alone what would be done.
@@ -308,12 +308,11 @@ class Repair(Struct):
         for orphan in agreement.orphans():
             parts.setdefault(root_id(orphan), []).append(orphan)
             self.losses.note("documents", [LostRow(orphan)])
-        bare = {root_id(id_) for id_ in agreement.without_memories()}
-        whole = {root for root in bare if root not in parts}
-        broken = set(self._broken_roots()) - parts.keys() - whole
+        lost = {root_id(id_) for id_ in agreement.without_memories()} - parts.keys()
+        broken = set(self._broken_roots()) - parts.keys() - lost
         broken -= {root_id(row.id) for row in self._doubtful_rows.get("documents", ())}
         readable = {root for root in broken if places.get(root) or self._is_record(root)}
-        roots = [*parts, *sorted(whole), *sorted(readable)]
+        roots = [*parts, *sorted(lost), *sorted(readable)]
         found = [LostDocument(root, places.get(root), tuple(parts.get(root, ()))) for root in roots]
         return [each for each in found if each.source is not None or each.document_id not in parts]
 
@@ -447,15 +446,15 @@ class Repair(Struct):
 
     def _without_loose_ends(self) -> Iterator[Step]:
         agreement = self._agreement
-        loose = list(dict.fromkeys(agreement.dangling_relations()))
-        if loose:
-            self._write(lambda t: erase_rows(t, "relations", loose))
-            yield Step("relations", f"dropped {len(loose):,} of what is not there")
-        bare = list(dict.fromkeys(self._agreement.dangling("memory_ids", "relations")))
-        if bare:
-            drop = partial(_drop_lost, agreement=agreement, ids=bare)
+        dangling = list(dict.fromkeys(agreement.dangling_relations()))
+        if dangling:
+            self._write(lambda t: erase_rows(t, "relations", dangling))
+            yield Step("relations", f"dropped {len(dangling):,} of what is not there")
+        unsupported = list(dict.fromkeys(self._agreement.dangling("memory_ids", "relations")))
+        if unsupported:
+            drop = partial(_drop_lost, agreement=agreement, ids=unsupported)
             self._write(partial(drop, table="relations", column="memory_ids"))
-            yield Step("relations", f"dropped memory_ids that are lost, of {len(bare):,}")
+            yield Step("relations", f"dropped memory_ids that are lost, of {len(unsupported):,}")
         if unnamed := list(self._agreement.orphan_entities()):
             self._write(drop_orphan_entities)
             yield Step("entities", f"dropped {len(unnamed):,} that nothing names")
@@ -585,5 +584,5 @@ def _drop_lost(
     column: str = "source_ids",
 ) -> None:
     rows = transaction.snapshot().get(table, ids, ["id", column]).to_pylist()
-    kept = [[each for each in row[column] if agreement.memories.has(each)] for row in rows]
-    set_columns(transaction, table, [row["id"] for row in rows], **{column: kept})
+    remaining = [[each for each in row[column] if agreement.memories.has(each)] for row in rows]
+    set_columns(transaction, table, [row["id"] for row in rows], **{column: remaining})

@@ -51,7 +51,7 @@ class Rebuild(Struct, frozen=True):
     """Makes what is derived in one knowledge base anew.
 
     Args:
-        base: It, open.
+        base: The open knowledge base.
         progress: Called with how many memories have their new vector.
     """
 
@@ -88,8 +88,8 @@ class Rebuild(Struct, frozen=True):
             vectors.drop()
             raise
         replace_entities(transaction, *derive_all(before))
-        loose = CrossReferences(transaction.snapshot()).dangling_relations()
-        erase_rows(transaction, "relations", loose)
+        dangling = CrossReferences(transaction.snapshot()).dangling_relations()
+        erase_rows(transaction, "relations", dangling)
         transaction.replace_vectors(
             vectors.dimension, EMBEDDED_COLUMNS, lambda batch: vectors.vectors(vector_keys(batch))
         )

@@ -86,10 +86,10 @@ class CrossReferences(Struct, dict=True):
             b["document_id"] for b in self.snapshot.batches("memories", None, _OWNER)
         )
         live = col("status") == "indexed"
-        bare: list[str] = []
+        found: list[str] = []
         for batch in self.snapshot.batches("documents", live, ["id"]):
-            bare += batch["id"].filter(_mask(owners.lacks(batch["id"]))).to_pylist()
-        rows = self.snapshot.get("documents", bare, ["id", "text", "metadata"]).to_pylist()
+            found += batch["id"].filter(_mask(owners.lacks(batch["id"]))).to_pylist()
+        rows = self.snapshot.get("documents", found, ["id", "text", "metadata"]).to_pylist()
         lost = (
             row for row in rows if not json.loads(row["metadata"] or "{}").get(WITHOUT_MEMORIES)
         )
@@ -172,11 +172,11 @@ def _check_documents(agreement: CrossReferences) -> Iterator[Finding]:
     if orphaned:
         subject = f"memories of {format_count(len(orphaned), 'document')} that are not there"
         yield damaged("rows", "memories", f"{subject}: {some_of(orphaned)}")
-    bare = agreement.without_memories()
-    if bare:
-        bare_documents = f"{format_count(len(bare), 'live document')} without any memory"
-        yield damaged("rows", "documents", f"{bare_documents}: {some_of(bare)}")
-    if not orphaned and not bare:
+    empty = agreement.without_memories()
+    if empty:
+        bare_documents = f"{format_count(len(empty), 'live document')} without any memory"
+        yield damaged("rows", "documents", f"{bare_documents}: {some_of(empty)}")
+    if not orphaned and not empty:
         yield ok("rows", "documents", "each live one has memories, and each memory its document")
 
 
@@ -213,15 +213,17 @@ def _check_references(agreement: CrossReferences) -> Iterator[Finding]:
 
 def _check_graph(agreement: CrossReferences) -> Iterator[Finding]:
     unsupported = agreement.dangling("memory_ids", "relations")
-    loose = list(dict.fromkeys([*agreement.dangling_relations(), *unsupported]))
-    if loose:
-        message = f"{format_count(len(loose), 'relation')} of what is not there: {some_of(loose)}"
+    dangling = list(dict.fromkeys([*agreement.dangling_relations(), *unsupported]))
+    if dangling:
+        message = (
+            f"{format_count(len(dangling), 'relation')} of what is not there: {some_of(dangling)}"
+        )
         yield warning("rows", "relations", message, REPAIR)
     unnamed = list(agreement.orphan_entities())
     if unnamed:
         message = f"{format_count(len(unnamed), 'entity', 'entities')} that nothing names"
         yield warning("rows", "entities", f"{message}: {some_of(unnamed)}", REPAIR)
-    if not loose and not unnamed:
+    if not dangling and not unnamed:
         yield ok("rows", "relations", "all that they and entities name is there")
 
 
@@ -270,8 +272,8 @@ class HashedIds:
         else:
             places = np.searchsorted(self._sorted, wanted)
             found = self._sorted[np.minimum(places, len(self._sorted) - 1)] == wanted
-        given: NDArray[np.bool_] = np.asarray(column.is_valid(), dtype=bool)
-        return given & ~found
+        present: NDArray[np.bool_] = np.asarray(column.is_valid(), dtype=bool)
+        return present & ~found
 
 
 def _hashes(column: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:

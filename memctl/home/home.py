@@ -89,7 +89,7 @@ class Home:
 
     Args:
         config: All settings; ``config.home`` need not exist yet.
-        clock: What tells the time.
+        clock: Returns the current time.
         warm: Keeps stores open from one command to the next.
     """
 
@@ -499,7 +499,7 @@ class Home:
         replied.
 
         Args:
-            name: Which one.
+            name: The knowledge base.
             status: Whether it takes part; see ``set_status``.
             inboxes: All folders to watch, its own among them.
             after: What happens to a file of its own inbox once it is ingested.
@@ -567,7 +567,7 @@ class Home:
         """Have a knowledge base that is always on and active; return what had to be changed.
 
         Args:
-            name: Which one; it is made if it is not there.
+            name: The knowledge base; it is created if it does not exist.
             interval: Minutes between two consolidations; None leaves it as it is.
             inboxes: Folders to watch besides those that are watched already.
         """
@@ -603,7 +603,7 @@ class Home:
         """Delete everything that a knowledge base has stored; settings, inboxes and prompts stay.
 
         Args:
-            name: Which one.
+            name: The knowledge base.
             keep_files: Whether what stands in ``processed/`` and ``failed/`` stays too.
             forget: Remove it from the disk, snapshots too, and search what is left for it.
 

@@ -150,7 +150,7 @@ class KnowledgeBaseFolders:
 
     Args:
         folder: Where they are; it need not exist yet.
-        clock: What tells the time.
+        clock: Returns the current time.
     """
 
     def __init__(self, folder: Path, clock: Clock) -> None:

@@ -45,7 +45,7 @@ def change_settings(
         config: The settings of the program.
         layout: Where the knowledge base stands.
         changes: New values, or what makes them from the settings as they are by then.
-        clock: What tells the time.
+        clock: Returns the current time.
         forget_questions: Called where more of it becomes private.
 
     Raises:

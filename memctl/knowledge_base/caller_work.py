@@ -108,12 +108,10 @@ class CallerWork(Part):
                     if item := self._of_document(waiting.about):
                         return item
             elif kind == "comparison":
-                wanted = self._wanted_comparisons()
-                if wanted:
+                if wanted := self._wanted_comparisons():
                     return _item("comparison", "facts", wanted[0])
             elif kind == "insight":
-                wanted = self._wanted_insights()
-                if wanted:
+                if wanted := self._wanted_insights():
                     return _item("insight", "memories", wanted[0])
             elif item := next(self._of_answers(), None):
                 return item
@@ -134,16 +132,16 @@ class CallerWork(Part):
         kind, about, key = _parse_id(id_)
         if kind not in self._open((kind,)) or (kind == "document" and not self._may_see(about)):
             raise _work_is_gone(id_)
-        given = _checked_reply(kind, reply)
+        checked = _checked_reply(kind, reply)
         if dry_run:
             return WorkDone(id_, kind, False, 0, 0, "the shape is right; nothing was written")
         if kind == "document":
-            return self._apply_document_reply(id_, about, key, given)
+            return self._apply_document_reply(id_, about, key, checked)
         if kind == "comparison":
-            return self._apply_comparison_reply(id_, key, given)
+            return self._apply_comparison_reply(id_, key, checked)
         if kind == "insight":
-            return self._apply_insight_reply(id_, key, given)
-        return self._apply_answer_reply(id_, about, given)
+            return self._apply_insight_reply(id_, key, checked)
+        return self._apply_answer_reply(id_, about, checked)
 
     def _open(self, kinds: Iterable[WorkKind]) -> Sequence[WorkKind]:
         """Return those of some kinds that the user may have: facts and groups are of all users."""

@@ -175,13 +175,13 @@ class Documents(Part):
         versions = self._known_versions(run)
         turns = TurnLines(kb.conversations)
         with run.open(kb.layout.folder) as (sources, total):
-            given = WritableLines(self._with_conversations(sources), kb.program_config)
+            lines = WritableLines(self._with_conversations(sources), kb.program_config)
             kb.begin_change()
             report: IngestReport | None = None
-            while report is None or given.next is not None:
-                if given.next is not None:
-                    self._make_private_for(given, given.next.namespace)
-                part = turns.divert(given.part(kb.settings.private_namespaces))
+            while report is None or lines.next is not None:
+                if lines.next is not None:
+                    self._make_private_for(lines, lines.next.namespace)
+                part = turns.divert(lines.part(kb.settings.private_namespaces))
                 ingestor = kb.services.ingestor
                 done = ingestor.ingest(
                     part,
@@ -238,10 +238,10 @@ class Documents(Part):
         versions = self._known_versions(run)
         turns = TurnLines(kb.conversations, dry_run=True)
         with run.open(kb.layout.folder) as (sources, total):
-            given = WritableLines(self._with_conversations(sources), kb.program_config)
+            lines = WritableLines(self._with_conversations(sources), kb.program_config)
             return preview(
                 kb.store,
-                turns.divert(given.all()),
+                turns.divert(lines.all()),
                 kb.services.estimators(),
                 kb.services.readers,
                 progress,

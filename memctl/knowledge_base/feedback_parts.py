@@ -197,8 +197,8 @@ class Judgements(Part):
             return found
         user = kb.program_config.user
         place = conversations_of(kb.program_config.namespaces, user)
-        kept = reflector.keep(found, kb.services.editor(asks_model=False), place, job)
-        return replace(found, memory_id=kept.id)
+        stored = reflector.keep(found, kb.services.editor(asks_model=False), place, job)
+        return replace(found, memory_id=stored.id)
 
     def enrich(self, name: str, question: str, *, namespace: str | None = None) -> EnrichmentResult:
         """Ask a program of the user's, and keep what it says as documents from outside.
@@ -377,10 +377,11 @@ def judge_in(
 
     check_judgement(judgement)
     query_id = latest if target == "last" else target
-    asked = [part for part in parts if query_id and part.judge.has_question(query_id)]
-    if asked:
+    askers = [part for part in parts if query_id and part.judge.has_question(query_id)]
+    if askers:
         made = [
-            part.judge_answer(query_id, judgement, keeps_example=part is asked[0]) for part in asked
+            part.judge_answer(query_id, judgement, keeps_example=part is askers[0])
+            for part in askers
         ]
         return replace(
             made[0],

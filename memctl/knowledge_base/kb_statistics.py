@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from memctl.consolidation.memory_pool import count_waiting
 from memctl.ids import folded_name
-from memctl.records import Filters
+from memctl.records import Filters, record_like
 from memctl.schema.table_names import TABLES
 from memctl.store.sql import NamespaceScope
 from memctl.store.tables.filter_expressions import EVERYTHING, Expr, col
@@ -118,14 +118,14 @@ def kb_statistics(
 
 def _count_names(snapshot: Snapshot, where: Expr | None) -> int:
     """Return how many names there are; a row without a type is that of its name with one."""
-    whole, untyped = snapshot.count("entities", where), col("type") == "other"
+    total, untyped = snapshot.count("entities", where), col("type") == "other"
     scope = EVERYTHING if where is None else where
     names = snapshot.scan("entities", scope & untyped, ["name"])["name"].to_pylist()
     if not names:
-        return whole
+        return total
     unknown = set(map(folded_name, names))
     typed = snapshot.scan("entities", scope & ~untyped, ["name"])["name"].to_pylist()
-    return whole - len(unknown.intersection(map(folded_name, typed)))
+    return total - len(unknown.intersection(map(folded_name, typed)))
 
 
 def _value_counts(column: pa.ChunkedArray) -> dict[str, int]:
@@ -227,13 +227,10 @@ def query_statistics(
     by_mode = _largest_first(_group(entries, details, lambda entry: entry.mode))
     by_day = _group(entries, details, lambda entry: entry.at.date().isoformat())
     split = _largest_first(_group(entries, details, _label(by, name, details))) if by else []
-    return QueryStatistics(
+    return record_like(
+        QueryStatistics,
+        counts,
         kb=name,
-        queries=counts.queries,
-        nothing_found=counts.nothing_found,
-        share_nothing_found=counts.share_nothing_found,
-        good=counts.good,
-        bad=counts.bad,
         p50_seconds=counts.p50_seconds if entries else None,
         p95_seconds=counts.p95_seconds if entries else None,
         by_mode=tuple(by_mode),
@@ -244,8 +241,6 @@ def query_statistics(
             if each.query_id not in details or details[each.query_id].status != "failed"
         ),
         mean_seconds=counts.mean_seconds if entries else None,
-        failed=counts.failed,
-        quality=counts.quality,
         by=tuple(split),
     )
 
@@ -289,9 +284,9 @@ def _counts(
 ) -> QueryCounts:
     seconds = [entry.seconds for entry in entries]
     known = [details[entry.query_id] for entry in entries if entry.query_id in details]
-    asked = [each for each in known if each.status != "failed"]
-    failed = len(known) - len(asked)
-    qualities = [each.quality for each in asked if each.quality is not None]
+    counted = [each for each in known if each.status != "failed"]
+    failed = len(known) - len(counted)
+    qualities = [each.quality for each in counted if each.quality is not None]
     return QueryCounts(
         label=label,
         queries=len(entries),
@@ -437,10 +432,10 @@ def similar_questions(
     if not vectors:
         return []
     stored = np.stack([np.frombuffer(each.vector, np.float16) for each in vectors])
-    asked = embedder.embed([text])[0].astype(np.float32)
+    vector = embedder.embed([text])[0].astype(np.float32)
     known = stored.astype(np.float32)
-    lengths = np.linalg.norm(known, axis=1) * np.linalg.norm(asked)
-    cosines = known @ asked / np.where(lengths > 0, lengths, 1)
+    lengths = np.linalg.norm(known, axis=1) * np.linalg.norm(vector)
+    cosines = known @ vector / np.where(lengths > 0, lengths, 1)
     found: dict[str, SimilarQuestion] = {}
     for place in np.argsort(-cosines, kind="stable"):
         query_id = vectors[place].query_id

@@ -99,7 +99,7 @@ class KnowledgeBase:
         Args:
             layout: Where it stands on disk.
             config: Settings of the whole program.
-            clock: What tells the time.
+            clock: Returns the current time.
             warm: Keeps its store open for the next time.
 
         Raises:
@@ -148,7 +148,7 @@ class KnowledgeBase:
 
     @property
     def clock(self) -> Clock:
-        """What tells the time."""
+        """Returns the current time."""
         return self.resources.clock
 
     def note_settings(self) -> None:
@@ -184,9 +184,11 @@ class Agent:
         """Add a message, and tell what of it is kept; see ``Sessions.process``."""
         from memctl.sessions.conversations import Message
 
-        kept = self.base.sessions.process(self.session, Message(sender=sender, content=message))
+        statement = self.base.sessions.process(
+            self.session, Message(sender=sender, content=message)
+        )
         self.base.sessions.compress_now_or_later(self.session)
-        return kept
+        return statement
 
     def prompt(self, message: str, system: str = "") -> Sequence[Mapping[str, str]]:
         """Return the messages that prepare a model for a new one; see ``Sessions.prompt``."""
@@ -202,7 +204,7 @@ class KnowledgeBases(Sequence[KnowledgeBase]):
     """Open knowledge bases, at least one; ``queries`` asks all of them.
 
     Args:
-        members: Which.
+        members: The knowledge bases.
     """
 
     def __init__(self, members: Sequence[KnowledgeBase]) -> None:

@@ -332,13 +332,13 @@ class Vectors(Part):
         from memctl.memories.reembedding import require_cached_vectors
 
         store = self._kb.store
-        former = store.former_embedder()
-        if former is None:
+        embedder = store.former_embedder()
+        if embedder is None:
             raise NotFoundError(
                 f"{self._kb.name!r} has had no other embedder", "there is no way back"
             )
-        require_cached_vectors(store, *former)
-        return self._reembed(*former, progress)
+        require_cached_vectors(store, *embedder)
+        return self._reembed(*embedder, progress)
 
     def drop_former(self) -> int:
         """Delete the cached vectors of other embedders; return how many bytes they took.
@@ -575,15 +575,11 @@ class Erasure(Part):
         kb.query_log.flush()
         kb.queries.drop_caches()
         forgetter = kb.forgetter if selection is None else self._forgetter(selection)
-        if dry_run and selection is not None:
-            report = forgetter.preview(selection)
-            others = self._joined_names(selection)
-            going = self._documents_naming(selection.entities) if selection.whole else ()
-            named = (id_ for id_ in self._documents_naming(others) if id_ not in going)
-            return replace(report, joined=tuple(others), joined_documents=tuple(named))
-        with_snapshots = snapshots and bool(Snapshots(kb).list())
-        if selection is None and not forgetter.pending() and not with_snapshots:
+        going = [each.name for each in Snapshots(kb).list()] if snapshots else []
+        if selection is None and not forgetter.pending() and not going:
             raise UsageError("forget what?", "say --document ID, --memory ID, --entity NAME, ...")
+        if dry_run:
+            return self._preview(forgetter, selection, going)
         if selection is not None:
             kb.conversations.drop_media(
                 selection.session,
@@ -599,6 +595,25 @@ class Erasure(Part):
         documents = self._documents_naming(joined)
         return replace(report, joined=joined, joined_documents=tuple(documents))
 
+    def _preview(
+        self, forgetter: Forgetter, selection: Selection | None, snapshots: Sequence[str]
+    ) -> ForgetReport:
+        """Return what would go; without a selection, what would be completed, and snapshots."""
+        from memctl.forget import ForgetReport
+
+        if selection is None:
+            return ForgetReport(
+                self._kb.name,
+                snapshots=tuple(snapshots),
+                completed=len(forgetter.pending()),
+                dry_run=True,
+            )
+        report = forgetter.preview(selection)
+        others = self._joined_names(selection)
+        going = self._documents_naming(selection.entities) if selection.whole else ()
+        named = (id_ for id_ in self._documents_naming(others) if id_ not in going)
+        return replace(report, joined=tuple(others), joined_documents=tuple(named))
+
     def _joined_names(self, selection: Selection) -> Sequence[str]:
         """Return the other names, and addresses, that are taken for those of a selection.
 
@@ -607,8 +622,8 @@ class Erasure(Part):
         from memctl.graph.derivation import PAGE
         from memctl.graph.entity_names import has_words, short_forms
 
-        given = [name.casefold() for name in selection.entities]
-        if not given:
+        names = [name.casefold() for name in selection.entities]
+        if not names:
             return ()
         graph, found = NameGraph(self._kb), dict[str, str]()
         view = graph.view()
@@ -625,7 +640,7 @@ class Erasure(Part):
         shared = {
             form
             for name, type_ in types.items()
-            if name not in (*found, *given)
+            if name not in (*found, *names)
             for form in short_forms(name, type_)
         }
         for name in selection.entities:
@@ -633,12 +648,12 @@ class Erasure(Part):
                 if form not in shared and self._stands_alone(form, selection.entities, view):
                     found.setdefault(form.casefold(), form)
         for title, addresses in graph.addresses().items():
-            if title.casefold() in (*found, *given):
+            if title.casefold() in (*found, *names):
                 found |= {each.casefold(): each for each in addresses}
         return [
             name
             for folded, name in found.items()
-            if not any(each in folded for each in given) and has_words(name)
+            if not any(each in folded for each in names) and has_words(name)
         ]
 
     def _stands_alone(self, form: str, names: Sequence[str], view: GraphView) -> bool:
@@ -649,10 +664,10 @@ class Erasure(Part):
         from memctl.forget.text_blocking import block_text
 
         short = SearchPattern(form, is_name=True)
-        whole = [SearchPattern(name, is_name=True).pattern for name in names]
+        patterns = [SearchPattern(name, is_name=True).pattern for name in names]
         texts = view.snapshot.scan("memories", view.where, ["text"])["text"]
         having = texts.filter(pc.match_substring_regex(texts, short.in_tables))
-        return any(short.is_in(block_text(text, whole)) for text in having.to_pylist())
+        return any(short.is_in(block_text(text, patterns)) for text in having.to_pylist())
 
     def _has_name(self, name: str) -> bool:
         """Return whether there is something to forget by a name."""

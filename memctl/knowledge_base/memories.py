@@ -46,10 +46,10 @@ def _kept_namespace(config: Config, named: str | None, metadata: Metadata | None
             "no agent is named who could keep it to itself",
             "name one with MEMCTL_AGENT, or over HTTP with X-Memctl-Agent",
         )
-    kept = private_namespace(config.namespaces, config.agent, config.user)
-    if named not in (None, kept):
-        raise UsageError(f"what is private is kept in {kept!r}", "leave the namespace out")
-    return kept
+    namespace = private_namespace(config.namespaces, config.agent, config.user)
+    if named not in (None, namespace):
+        raise UsageError(f"what is private is kept in {namespace!r}", "leave the namespace out")
+    return namespace
 
 
 class Memories(Part):

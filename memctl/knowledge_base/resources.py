@@ -70,7 +70,7 @@ class Resources:
         settings: Its settings.
         store: Its tables and ledger.
         config: Settings of the whole program.
-        clock: What tells the time.
+        clock: Returns the current time.
         warm: Where the store is from and stays open; None where it is closed in the end.
     """
 

@@ -196,7 +196,7 @@ class Sessions(Part):
         """Summarise all but the latest messages, and archive the summary as a document.
 
         Args:
-            session: Which conversation.
+            session: The conversation.
             keep: How many messages stay as they are; by default as configured.
             dry_run: Report what would be summarised, and write nothing.
 
@@ -285,8 +285,8 @@ class Sessions(Part):
         imported = Imported(kb.services.readers, place, session_id, is_growing)
         counters, fresh = IngestCounters(), 0
         lines = TurnLines(kb.conversations, dry_run=dry_run)
-        given = WritableLines(imported.sources(paths), config)
-        for left in lines.divert(given.all()):
+        writable = WritableLines(imported.sources(paths), config)
+        for left in lines.divert(writable.all()):
             if isinstance(left, FileOutcome):
                 counters.add([left])
             else:
@@ -353,14 +353,14 @@ class Sessions(Part):
 
     def captured(self, turn: Turn) -> Mapping[str, Any]:
         """Return what of a turn is kept because its user asked for it; see ``process``."""
-        kept = self._kb.folding.kept_statement(turn)
-        if kept is None:
+        statement = self._kb.folding.kept_statement(turn)
+        if statement is None:
             return {"success": False, "message": "No memory triggers detected"}
         return {
             "success": True,
-            "memory_type": kept.type,
-            "text": kept.text,
-            "tags": list(kept.tags),
+            "memory_type": statement.type,
+            "text": statement.text,
+            "tags": list(statement.tags),
         }
 
     def recall(self, session: Session, message: str) -> Recall:
@@ -419,8 +419,8 @@ class Sessions(Part):
             return
         known = kb.queries.context(message, filters=filters, auto=True).text
         self.note_injected(known)
-        said = [f"{turn.sender}: {turn.content}" for turn in self.turns(session, last=_LAST_TURNS)]
-        data = [*filter(None, (known, "\n".join(said))), message]
+        turns = [f"{turn.sender}: {turn.content}" for turn in self.turns(session, last=_LAST_TURNS)]
+        data = [*filter(None, (known, "\n".join(turns))), message]
         yield from chat.stream(load_prompt("chat", kb.layout.prompts).text, fenced(data))
 
     def _reply_of_memory(self, message: str, filters: Filters) -> str:
@@ -448,10 +448,10 @@ class Sessions(Part):
         """Add a message of the user and the reply to it, if there was one, to a conversation."""
         from memctl.sessions.conversations import Message
 
-        said = [Message(sender="user", content=message)]
+        messages = [Message(sender="user", content=message)]
         if reply.strip():
-            said.append(Message(sender="assistant", content=reply.strip()))
-        self.say(session, *said)
+            messages.append(Message(sender="assistant", content=reply.strip()))
+        self.say(session, *messages)
 
     def note_injected(self, text: str) -> None:
         """Record that a text from memory goes into a prompt: what repeats it is no new evidence."""

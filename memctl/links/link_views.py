@@ -43,7 +43,7 @@ from memctl.links.page_texts import (
     place_in,
     summary_excerpt,
 )
-from memctl.records import Filters
+from memctl.records import Filters, record_like
 from memctl.store.tables.filter_expressions import Expr, both, col, document_filter, memory_filter
 from memctl.store.tables.metadata_filters import metadata_condition
 
@@ -72,7 +72,7 @@ class LinkedTables:
         kb: Its name.
         snapshot: Its tables; others with the same versions may take their place.
         filters: What the documents are limited to.
-        clock: What tells the time.
+        clock: Returns the current time.
     """
 
     vectors_are: tuple[str, int] = ("", 0)
@@ -280,7 +280,7 @@ class PageLinks:
             for id_, similarity in islice(tables.vectors.similar(vector), self._most(limit))
             if similarity > 0 and (other := self._by_id.get((kb, id_))) is not None
         ]
-        kept = [
+        others = [
             (similarity, other)
             for similarity, other in sorted(ranked)
             if other != at and self.map.pages[other].sha256 != page.sha256
@@ -292,7 +292,7 @@ class PageLinks:
                 summary_excerpt(self.map.pages[other].summary),
                 similarity=round(-similarity, 6),
             )
-            for similarity, other in kept[:limit]
+            for similarity, other in others[:limit]
         ]
 
     def _most(self, limit: int | None) -> int | None:
@@ -353,8 +353,8 @@ class PageLinks:
                     yield self._problem("ambiguous", source, name, message)
 
     def _why_missing(self, source: int, name: str) -> str:
-        former = self._tables[self.map.pages[source].kb].former
-        became = former.current_document(name)
+        titles = self._tables[self.map.pages[source].kb].former
+        became = titles.current_document(name)
         if became is None:
             return "no document is called that"
         at = self.map.by_id.get(became)
@@ -393,21 +393,11 @@ class PageLinks:
         return LinkProblem(problem, page.id, page.title, page.kb, name, detail)
 
     def _reference(self, at: int) -> PageReference:
-        page = self.map.pages[at]
-        return PageReference(page.id, page.title, page.kb)
+        return record_like(PageReference, self.map.pages[at])
 
     def _view(self, kind: type[V], at: int, text: str, **more: Any) -> V:
         page = self.map.pages[at]
-        values = {
-            "id": page.id,
-            "title": page.title,
-            "slug": page.slug,
-            "type": page.type,
-            "excerpt": text or summary_excerpt(page.summary),
-            "kb": page.kb,
-            "namespace": page.namespace,
-        }
-        return kind(**values, **more)
+        return record_like(kind, page, excerpt=text or summary_excerpt(page.summary), **more)
 
     def _texts(self, page: Page) -> dict[str, str]:
         return self._tables[page.kb].texts_of(page.parts)

@@ -125,7 +125,7 @@ def write_vault(
     """Write documents and insights as Markdown files into a folder.
 
     Args:
-        folder: Which one; it is made where it is not there.
+        folder: The folder to write to; it is created if it does not exist.
         kb: The name of the knowledge base.
         snapshot: Where they are.
         pages: The documents.
@@ -220,7 +220,7 @@ class _Writing:
             wanted[page.id] = safe_name(title.removesuffix(NOTE_ENDING) or title)
         for insight in self._insights:
             wanted[insight.id] = safe_name(_insight_title(insight))
-        taken = {key: id_ for key, id_ in self._there.taken.items() if not id_ or id_ in wanted}
+        used = {key: id_ for key, id_ in self._there.taken.items() if not id_ or id_ in wanted}
         present = {**self._there.own, **self._there.edited}
         names: dict[str, str] = {}
         for id_, name in wanted.items():
@@ -230,9 +230,9 @@ class _Writing:
             ):
                 names[id_] = file.stem
             else:
-                free = (each for each in (name, fallback) if taken.get(name_key(each), id_) == id_)
+                free = (each for each in (name, fallback) if used.get(name_key(each), id_) == id_)
                 names[id_] = next(free, f"{name} ({id_})")
-            taken[name_key(names[id_])] = id_
+            used[name_key(names[id_])] = id_
         return names
 
     # --- what is written ---

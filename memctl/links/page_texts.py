@@ -66,8 +66,8 @@ class PageTexts:
     """The texts of some documents, to be searched for names.
 
     Args:
-        snapshot: Where they are.
-        where: Which documents.
+        snapshot: The tables.
+        where: The condition on the documents.
     """
 
     def __init__(self, snapshot: Snapshot, where: Expr | None) -> None:

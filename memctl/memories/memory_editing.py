@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from msgspec import Struct, field
 from msgspec.structs import asdict, replace
@@ -453,6 +453,14 @@ def _check(text: str, importance: float, type_: str | None) -> None:
         raise UsageError(f"importance is from 0 to 1, not {importance:g}")
     if type_ is not None and (not type_.isidentifier() or type_ == "insight"):
         raise UsageError(f"{type_!r} cannot be a type", "use fact, decision, preference, plan, ...")
+
+
+def learning_metadata(
+    outcome: LearningOutcome | None, context: str | None, *, share: bool
+) -> dict[str, Any]:
+    """Return the metadata of a learning; what is not known is left out."""
+    values = {"outcome": outcome, "context": context, "share": share or None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _check_learning(metadata: Metadata) -> None:

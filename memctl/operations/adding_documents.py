@@ -82,18 +82,18 @@ def add_document(context: OperationContext, parameters: AddDocumentParameters) -
         return _outcome(report, base, dry_run=parameters.dry_run)
 
 
-def _allowed_path(context: OperationContext, given: str) -> Path:
+def _allowed_path(context: OperationContext, text: str) -> Path:
     """Return a path, if it lies below a folder whose files the caller may have read."""
     try:
-        path = Path(given).expanduser().resolve()
+        path = Path(text).expanduser().resolve()
     except (ValueError, RuntimeError, OSError):  # a NUL, an unknown user's home, a circle of links
-        raise UsageError(f"{given[:200]!r} is no path") from None
+        raise UsageError(f"{text[:200]!r} is no path") from None
     if not any(path.is_relative_to(folder) for folder in context.allow_paths):
         raise Unavailable(
             "files of that folder are not allowed here", "give the text as content instead"
         )
     if not path.is_file():
-        raise UsageError(f"there is no file {given!r}")
+        raise UsageError(f"there is no file {text!r}")
     return path
 
 

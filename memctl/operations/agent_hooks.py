@@ -92,9 +92,9 @@ def event_name(event: str, payload: Mapping[str, Any]) -> str:
     Raises:
         UsageError: It is none that is known.
     """
-    moment, given = moment_of(event), payload.get("hook_event_name")
-    if _event_key(event) in ("start", "prompt") and isinstance(given, str):
-        event = given if _MOMENTS.get(_event_key(given)) == moment else event
+    moment, name = moment_of(event), payload.get("hook_event_name")
+    if _event_key(event) in ("start", "prompt") and isinstance(name, str):
+        event = name if _MOMENTS.get(_event_key(name)) == moment else event
     return _NAMES.get(_event_key(event), event)
 
 
@@ -171,13 +171,13 @@ def _last_session(
     for session in base.sessions.list(namespaces=namespaces, limit=3):
         if session.session_id == present or not session.message_count:
             continue
-        said = session.summary.strip()
-        if not said:
+        text = session.summary.strip()
+        if not text:
             turns = base.sessions.turns(session, last=_LAST_TURNS)
-            said = "\n".join(f"{turn.sender}: {_shorten(turn.content)}" for turn in turns)
+            text = "\n".join(f"{turn.sender}: {_shorten(turn.content)}" for turn in turns)
         heading = f"Last session ({session.last_at:%Y-%m-%d})"
         name = f": {session.title}" if session.title else ""
-        return session.last_at.isoformat(), f"{heading}{name}\n{said}"
+        return session.last_at.isoformat(), f"{heading}{name}\n{text}"
     return None
 
 

@@ -358,14 +358,14 @@ def answer(context: OperationContext, parameters: AnswerParameters) -> AnswerRep
         mode=parameters.mode, filters=filters, limit=parameters.top_k, rerank=parameters.rerank
     )
     result = opened(context).queries.ask(parameters.question, options)
-    assert result.answer is not None  # which was asked for
-    given = result.answer
+    found = result.answer
+    assert found is not None  # which was asked for
     return record_like(
         AnswerReply,
-        given,
+        found,
         question=parameters.question,
-        answer=given.text,
-        notes=(*result.notes, *([given.note] if given.note else ())),
+        answer=found.text,
+        notes=(*result.notes, *([found.note] if found.note else ())),
         query_id=result.query_id,
     )
 

@@ -102,22 +102,22 @@ def memory_file_text(reply: MemoryFileReply) -> str:
 # --- paths and files ------------------------------------------------------------------------------
 
 
-def checked_path(given: str | None) -> str:
+def checked_path(text: str | None) -> str:
     """Return a path below ``/memories`` without a slash at its end.
 
     Raises:
         UsageError: It is none.
     """
-    if not given:
+    if not text:
         raise UsageError("no path", f"write one like {ROOT}/notes.md")
-    path = given.rstrip("/") if given != "/" else given
+    path = text.rstrip("/") if text != "/" else text
     parts = path.split("/")
     is_within = path == ROOT or path.startswith(f"{ROOT}/")
     is_plain = path.isprintable() and "\\" not in path and "%" not in path
     names = parts[2:]
     if not is_within or not is_plain or any(part.strip(" .") == "" for part in names):
         raise UsageError(
-            f"{given[:80]!r} is no path of a memory", f"write one below {ROOT}, without .."
+            f"{text[:80]!r} is no path of a memory", f"write one below {ROOT}, without .."
         )
     if len(path) > _LONGEST_PATH or len(names) > _MAX_FOLDERS:
         raise UsageError(
@@ -224,13 +224,13 @@ def _view(files: _Files, parameters: MemoryFileParameters) -> MemoryFileReply:
     return MemoryFileReply("view", path, text, file.document_id)
 
 
-def _range(given: tuple[int, ...] | None, lines: int) -> tuple[int, int]:
-    if not given:
+def _range(numbers: tuple[int, ...] | None, lines: int) -> tuple[int, int]:
+    if not numbers:
         return 1, lines
-    first, last = (given[0], given[1]) if len(given) == 2 else (0, 0)
+    first, last = (numbers[0], numbers[1]) if len(numbers) == 2 else (0, 0)
     last = lines if last == -1 else min(last, lines)
     if not 1 <= first <= last:
-        raise UsageError(f"Invalid `view_range`: {list(given)}", f"the file has {lines} lines")
+        raise UsageError(f"Invalid `view_range`: {list(numbers)}", f"the file has {lines} lines")
     return first, last
 
 
@@ -269,13 +269,13 @@ def _create(files: _Files, parameters: MemoryFileParameters) -> MemoryFileReply:
     return MemoryFileReply("create", path, f"File created successfully at: {path}", made)
 
 
-def _file_path(files: _Files, given: str | None) -> str:
+def _file_path(files: _Files, text: str | None) -> str:
     """Return a path at which a file can be.
 
     Raises:
         UsageError: It is a folder, or a part of it is a file.
     """
-    path = checked_path(given)
+    path = checked_path(text)
     if path == ROOT or any(file.path != path for file in files.below(path)):
         raise UsageError(f"{path} is a directory", "name a file in it")
     parent = path.rpartition("/")[0]

@@ -66,29 +66,29 @@ def is_required(section: type[Any], key: str) -> bool:
 # --- arguments ------------------------------------------------------------------------------------
 
 
-def parse_arguments(section: type[P], given: object, operation: str) -> P:
+def parse_arguments(section: type[P], arguments: object, operation: str) -> P:
     """Return the parameters that the arguments of a call give; null means not given.
 
     Args:
         section: The class of the parameters.
-        given: The arguments as JSON has them: an object.
+        arguments: The arguments as JSON has them: an object.
         operation: What is called, for messages.
 
     Raises:
         UsageError: Names a parameter that is unknown or missing, or whose value cannot be used.
     """
-    if not isinstance(given, Mapping):
+    if not isinstance(arguments, Mapping):
         raise UsageError(
-            f"the arguments of {operation} must be an object, not {_shown_value(given)}"
+            f"the arguments of {operation} must be an object, not {_shown_value(arguments)}"
         )
     rules = setting_rules(section)
-    for key in given:
+    for key in arguments:
         if key not in rules:
             hint = nearest(str(key), rules) or f"it takes {', '.join(rules) or 'none'}"
             raise UsageError(f"{operation} has no parameter {_shown_value(key)}", hint)
     values = {}
     for key, rule in rules.items():
-        value = given.get(key)
+        value = arguments.get(key)
         if value is not None:
             values[key] = _checked_value(section, key, value, rule, f"{key} of {operation}")
         elif is_required(section, key):

@@ -51,9 +51,9 @@ def definitions(
     """Return the definitions of operations as a request to a model has them.
 
     Args:
-        format_: Whose request.
-        operations: Which.
-        strict: With schemas for strict modes.
+        format_: The API whose requests they are for.
+        operations: The operations to define.
+        strict: Whether their schemas are for strict modes.
     """
     made = [_FORMATS[format_](each, strict) for each in operations]
     return [{"functionDeclarations": made}] if format_ == "gemini" else made
@@ -194,9 +194,9 @@ def refusal(operation: Operation, context: OperationContext, parameters: object 
     """Return why a caller may not use an operation; "" if it may.
 
     Args:
-        operation: Which one.
-        context: For whom.
-        parameters: With which parameters; by default with any.
+        operation: The operation.
+        context: The caller.
+        parameters: Those of the call; by default any.
     """
     allowed = context.allowed_tools
     if allowed is not None and (operation.alias_of or operation.name) not in allowed:
@@ -285,8 +285,8 @@ def bounded(value: JsonObject) -> JsonObject:
         rows = found[key]
         if not isinstance(rows, list) or not rows:
             break
-        kept = rows[: min(len(rows) * MAX_CHARACTERS // size + 1, len(rows) - 1)]
-        found = _cut_list({**found, key: kept}, len(rows) - len(kept))
+        shown = rows[: min(len(rows) * MAX_CHARACTERS // size + 1, len(rows) - 1)]
+        found = _cut_list({**found, key: shown}, len(rows) - len(shown))
     return {**found, "note": _CUT}
 
 

@@ -98,11 +98,8 @@ class LearningAdded(Struct, frozen=True):
 
 def add_learning(context: OperationContext, parameters: AddLearningParameters) -> LearningAdded:
     """Store a lesson; one that is there already is confirmed by that."""
-    given = {
-        "outcome": parameters.outcome,
-        "context": parameters.context,
-        "share": parameters.share or None,
-    }
+    from memctl.memories.memory_editing import learning_metadata
+
     with context.open_for_adding(dry_run=parameters.dry_run) as base:
         memory = base.memories.add(
             parameters.text.strip(),
@@ -110,7 +107,9 @@ def add_learning(context: OperationContext, parameters: AddLearningParameters) -
             namespace=context.own_namespace(),
             tags=[tag.removeprefix("#") for tag in parameters.tags],
             session=context.identity.session,
-            metadata={name: value for name, value in given.items() if value is not None},
+            metadata=learning_metadata(
+                parameters.outcome, parameters.context, share=parameters.share
+            ),
             dry_run=parameters.dry_run,
         )
     return LearningAdded(

@@ -55,6 +55,7 @@ from memctl.pools.pool_values import (
     without_secrets,
     without_value,
 )
+from memctl.records import record_like
 from memctl.store.ledger.audit_repositories import Noted
 from memctl.store.ledger.pool_repositories import (
     Pool,
@@ -95,7 +96,7 @@ class Pools:
 
     Args:
         ledger: Where they are kept.
-        clock: What tells the time.
+        clock: Returns the current time.
         caller: The agent or user that asks; what it may do is checked here, below every surface.
         user: The user that the caller makes pools for.
         redact: Whether secrets are taken out of texts before they are stored.
@@ -262,8 +263,8 @@ class Pools:
         """Give an agent a right in a pool, in place of the one it has; return the pool.
 
         Args:
-            pool_id: Which pool.
-            agent: Who; None for everybody.
+            pool_id: The pool.
+            agent: Whom to grant it; None for everybody.
             level: ``read``, or ``write``, which includes it.
 
         Raises:
@@ -346,7 +347,7 @@ class Pools:
         """Store a value where a path leads; objects on the way are made.
 
         Args:
-            pool_id: Which pool.
+            pool_id: The pool.
             key: A path like ``agent_bulletin.market_regime``.
             value: Anything that JSON has.
             if_version: Only if this is still the version of the pool.
@@ -358,11 +359,11 @@ class Pools:
             VersionConflict: The pool has changed since that version.
             QuotaExceeded: The pool would be too big.
         """
-        path, given = parse_path(key), self._clean(checked_value(value), key.rpartition(".")[2])
+        path, checked = parse_path(key), self._clean(checked_value(value), key.rpartition(".")[2])
         return self._change(
             pool_id,
             "write",
-            lambda data: with_value(data, path, given),
+            lambda data: with_value(data, path, checked),
             if_version,
             written=path[:1],
             path=key,
@@ -370,11 +371,11 @@ class Pools:
 
     def check_write(self, pool_id: str, key: str, value: object) -> None:
         """Refuse what ``write`` would refuse, without writing anything."""
-        path, given = parse_path(key), self._clean(checked_value(value), key.rpartition(".")[2])
+        path, checked = parse_path(key), self._clean(checked_value(value), key.rpartition(".")[2])
         self._require_writable()
         pool, now = self._writable(pool_id), self._clock()
         keys = live_keys(pool, self._pools.keys.of(pool_id), now)
-        data = with_value({name: entry.value for name, entry in keys.items()}, path, given)
+        data = with_value({name: entry.value for name, entry in keys.items()}, path, checked)
         name = path[0]
         fresh = {name: self._key(pool, name, data[name], pool.version + 1, now, keys.get(name))}
         fit_into(pool, {**keys, **fresh}, fresh)
@@ -397,14 +398,14 @@ class Pools:
 
     def replace(self, pool_id: str, data: object, *, if_version: int | None = None) -> PoolChange:
         """Replace all data of a pool by an object; see ``write``."""
-        given = self._clean(checked_data(data))
-        return self._change(pool_id, "replace", lambda _: given, if_version, written=given)
+        checked = self._clean(checked_data(data))
+        return self._change(pool_id, "replace", lambda _: checked, if_version, written=checked)
 
     def merge(self, pool_id: str, partial: object, *, if_version: int | None = None) -> PoolChange:
         """Merge an object into the data: objects deeply, lists replaced; see ``write``."""
-        given = self._clean(checked_data(partial))
+        checked = self._clean(checked_data(partial))
         return self._change(
-            pool_id, "merge", lambda data: merge_objects(data, given), if_version, written=given
+            pool_id, "merge", lambda data: merge_objects(data, checked), if_version, written=checked
         )
 
     def restore(self, pool_id: str, version: int, *, if_version: int | None = None) -> PoolChange:
@@ -434,7 +435,7 @@ class Pools:
         """Change the data of a pool in one transaction.
 
         Args:
-            pool_id: Which pool.
+            pool_id: The pool.
             action: What the history calls the change.
             edit: Gives the new data.
             if_version: As for ``write``.
@@ -466,8 +467,8 @@ class Pools:
                 for name in written
                 if name in after
             }
-            kept = {name: not_from_future(keys[name], now) for name in keys if name in after}
-            made, evicted = fit_into(pool, {**kept, **fresh}, fresh)
+            unchanged = {name: not_from_future(keys[name], now) for name in keys if name in after}
+            made, evicted = fit_into(pool, {**unchanged, **fresh}, fresh)
             self._save_keys(pool_id, stored, made)
             notified = (path,) if path else changed_paths(before, after)
             changed = replace(
@@ -521,10 +522,10 @@ class Pools:
         value: Any,
         version: int,
         now: datetime,
-        former: PoolKey | None,
+        previous: PoolKey | None,
     ) -> PoolKey:
         size = len(encode_json(name).encode()) + 1 + len(encode_json(value).encode())
-        reads = former.reads if former else 0
+        reads = previous.reads if previous else 0
         return PoolKey(
             pool.pool_id,
             name,
@@ -581,11 +582,11 @@ class Pools:
     def _version(self, pool: Pool, version: int) -> Data:
         found = self._pools.versions.find(pool.pool_id, version)
         if found is None:
-            kept = [entry.version for entry in self._pools.versions.history(pool.pool_id)]
-            listed = ", ".join(map(str, kept[:_NAMED_POOLS]))
+            versions = [entry.version for entry in self._pools.versions.history(pool.pool_id)]
+            listed = ", ".join(map(str, versions[:_NAMED_POOLS]))
             raise NotFoundError(
                 f"version {version} of pool {pool.pool_id!r} is not kept",
-                f"there are {listed}" if kept else "nothing has been written to it yet",
+                f"there are {listed}" if versions else "nothing has been written to it yet",
             )
         data: Data = found.data
         return data
@@ -596,7 +597,7 @@ class Pools:
         """Return the writes to keys of a pool that came after one, oldest first.
 
         Args:
-            pool_id: Which pool.
+            pool_id: The pool.
             after: The id of an event, as ``last_event`` gives the latest.
             bulletins_only: Leave out all keys but ``agent_bulletin`` and what is below it.
         """
@@ -685,7 +686,7 @@ class Pools:
         """Delete pools of a run or a conversation, all or none; those already gone are skipped.
 
         Args:
-            ending: Which, as ``require_endable`` gave them.
+            ending: The pools, as ``require_endable`` returned them.
             unchanged: Only if none of them has changed since.
 
         Raises:
@@ -694,12 +695,12 @@ class Pools:
         """
         self._require_writable()
         with self._ledger.transaction():
-            for former in ending:
-                pool = self._pools.find(former.pool_id)
+            for previous in ending:
+                pool = self._pools.find(previous.pool_id)
                 if pool is None:
                     continue
                 self._require_owner(pool, "end")
-                if unchanged and pool.version != former.version:
+                if unchanged and pool.version != previous.version:
                     raise VersionConflict(
                         f"pool {pool.pool_id!r} was written to while it was archived",
                         "run it again",
@@ -847,12 +848,4 @@ def _key_use(entry: PoolKey, retention: Retention) -> PoolKeyUse:
     until = None
     if retention.ttl_seconds is not None:
         until = entry.written_at + timedelta(seconds=retention.ttl_seconds)
-    return PoolKeyUse(
-        entry.key,
-        entry.bytes,
-        entry.reads,
-        entry.version,
-        entry.written_at,
-        entry.written_by,
-        until,
-    )
+    return record_like(PoolKeyUse, entry, expires_at=until)

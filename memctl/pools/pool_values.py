@@ -256,9 +256,9 @@ def without_secrets(value: Any, key: str = "") -> Any:
         return [without_secrets(inner, key) for inner in value]
     if not isinstance(value, str):
         return value
-    said = f"{key}: "
-    clean = redact_secrets(f"{said}{value}")
-    return clean.removeprefix(said) if clean.startswith(said) else redact_secrets(value)
+    prefix = f"{key}: "
+    clean = redact_secrets(f"{prefix}{value}")
+    return clean.removeprefix(prefix) if clean.startswith(prefix) else redact_secrets(value)
 
 
 # --- what is read of pools, and what writes come to ----------------------------------------------

@@ -234,10 +234,10 @@ class AccessGuard:
     def _has_token(self, headers: Headers) -> bool:
         if own := headers.get(TOKEN_HEADER):
             return hmac.compare_digest(own.encode("utf-8", "replace"), self._rules.token.encode())
-        scheme, _, given = headers.get("authorization", "").partition(" ")
+        scheme, _, token = headers.get("authorization", "").partition(" ")
         is_bearer = scheme.lower() == "bearer"
         return is_bearer and hmac.compare_digest(
-            given.strip().encode("utf-8", "replace"), self._rules.token.encode()
+            token.strip().encode("utf-8", "replace"), self._rules.token.encode()
         )
 
     def _has_cookie(self, headers: Headers) -> bool:
@@ -337,7 +337,7 @@ def error_reply(status: int, message: str, hint: str = "", code: int = 1) -> JSO
     """Return an error as every reply has it.
 
     Args:
-        status: Of HTTP.
+        status: The HTTP status.
         message: What failed.
         hint: The next step.
         code: The exit code that the command line would end with.

@@ -211,13 +211,13 @@ def _rag_search(context: OperationContext, parameters: RagQuestion, _: Place) ->
 
 def _rag_kb(context: OperationContext, parameters: RagKb, place: Place) -> object:
     place.calls.require_creatable(parameters.name)
-    arguments = {
-        "chunk_strategy": parameters.chunking_strategy,
-        "chunk_size": parameters.chunk_size,
-        "chunk_overlap": parameters.chunk_overlap,
-    }
-    settings: dict[str, Any] = {key: value for key, value in arguments.items() if value is not None}
-    context.home.create(parameters.name, embedder=_embedder_of(parameters), **settings)
+    context.home.create(
+        parameters.name,
+        embedder=_embedder_of(parameters),
+        chunk_strategy=parameters.chunking_strategy,
+        chunk_size=parameters.chunk_size,
+        chunk_overlap=parameters.chunk_overlap,
+    )
     return _data(context.home.described(parameters.name))
 
 

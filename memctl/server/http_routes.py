@@ -149,6 +149,16 @@ def page_of(rows: Sequence[Any], parameters: PageParameters) -> Listing:
     return Listing(rows[parameters.offset : end], len(rows), parameters.offset)
 
 
+def _sorted_page(parameters: MemoryPage | DocumentPage) -> dict[str, Any]:
+    """Return which rows of a listing are wanted, and in which order, as ``list`` takes it."""
+    return {
+        "limit": parameters.limit,
+        "offset": parameters.offset,
+        "sort": parameters.sort,
+        "descending": parameters.desc,
+    }
+
+
 def require_knowledge_base(context: OperationContext) -> KnowledgeBase:
     """Return the one knowledge base that a path names, to read."""
     return context.reading()[0]
@@ -277,25 +287,13 @@ class MemoryChanges(Struct, frozen=True, kw_only=True):
 
 def _list_memories(context: OperationContext, parameters: MemoryPage, _: Place) -> Listing:
     base, filters = require_knowledge_base(context), filters_of(context, parameters)
-    rows = base.memories.list(
-        filters,
-        limit=parameters.limit,
-        offset=parameters.offset,
-        sort=parameters.sort,
-        descending=parameters.desc,
-    )
+    rows = base.memories.list(filters, **_sorted_page(parameters))
     return Listing(with_kb(base, rows), base.memories.count(filters), parameters.offset)
 
 
 def _list_insights(context: OperationContext, parameters: MemoryPage, _: Place) -> Listing:
     base, filters = require_knowledge_base(context), filters_of(context, parameters)
-    rows = base.insights.list(
-        filters,
-        limit=parameters.limit,
-        offset=parameters.offset,
-        sort=parameters.sort,
-        descending=parameters.desc,
-    )
+    rows = base.insights.list(filters, **_sorted_page(parameters))
     return Listing(with_kb(base, rows), base.insights.count(filters), parameters.offset)
 
 
@@ -360,12 +358,7 @@ def _memory_history(context: OperationContext, parameters: PageParameters, place
 def _list_documents(context: OperationContext, parameters: DocumentPage, _: Place) -> Listing:
     base, filters = require_knowledge_base(context), filters_of(context, parameters)
     rows = base.documents.list(
-        filters,
-        incomplete=parameters.incomplete,
-        limit=parameters.limit,
-        offset=parameters.offset,
-        sort=parameters.sort,
-        descending=parameters.desc,
+        filters, incomplete=parameters.incomplete, **_sorted_page(parameters)
     )
     total = base.documents.count(filters, incomplete=parameters.incomplete)
     return Listing(with_kb(base, rows), total, parameters.offset)
@@ -709,9 +702,9 @@ def _say(context: OperationContext, parameters: NewMessage, place: Place) -> obj
         turn=parameters.turn,
     )
     turn = base.sessions.say(session, message)[0]
-    kept = base.sessions.captured(turn)
+    statement = base.sessions.captured(turn)
     base.sessions.compress_now_or_later(session)
-    return {**to_plain(turn), **kept}
+    return {**to_plain(turn), **statement}
 
 
 def _end_session(context: OperationContext, parameters: SessionEnd, place: Place) -> object:

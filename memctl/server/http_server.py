@@ -146,7 +146,7 @@ def serve(home: Home, options: ServerOptions, announce: Announce) -> None:
 
     Args:
         home: All knowledge bases on this disk.
-        options: Where, and what.
+        options: Where it listens, and what it serves.
         announce: Called with where, and which server, once it listens.
 
     Raises:

@@ -200,9 +200,9 @@ _Sent = tuple[_Cursor, dict[str, Any]]
 
 async def _all_events(request: Request) -> Response:
     """Send what happens as it does, or say what there was: files, jobs and writes to pools."""
-    given = dict(request.query_params)
+    query = dict(request.query_params)
     arguments: dict[str, Any] = {}
-    for key, text in given.items():
+    for key, text in query.items():
         if key == "kbs":
             arguments[key] = request.query_params.getlist(key)
         elif key == "after":

@@ -123,10 +123,10 @@ async def receive(request: Request, kb: str) -> Upload:
         if kind == "multipart/form-data":
             return await _receive_form(request, job_id, folder)
         if kind == "application/octet-stream":
-            given = _strings(request.query_params.multi_items())
-            name = _file_name(str(given.pop("filename", "")))
+            arguments = _strings(request.query_params.multi_items())
+            name = _file_name(str(arguments.pop("filename", "")))
             await _save(request.stream(), folder / "file" / name)
-            return Upload(job_id, folder, given, name)
+            return Upload(job_id, folder, arguments, name)
         return Upload(job_id, folder, await json_body(request))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -171,9 +171,9 @@ async def _save(pieces: AsyncIterator[bytes], path: Path) -> None:
             await loop.run_in_executor(None, file.write, piece)
 
 
-def _file_name(given: str) -> str:
+def _file_name(text: str) -> str:
     """Return the last part of a name that a client says, as a file of ours can be called."""
-    name = PurePosixPath(given.replace("\\", "/")).name.encode("utf-8", "replace").decode()
+    name = PurePosixPath(text.replace("\\", "/")).name.encode("utf-8", "replace").decode()
     shown = "".join(each if each.isprintable() else "_" for each in name).strip(" .")
     stem, suffix = PurePosixPath(shown).stem[:_LONGEST_NAME], PurePosixPath(shown).suffix[:16]
     return f"{stem}{suffix}" or "upload"
@@ -194,9 +194,9 @@ def take_in(
         UsageError: There is nothing, or several kinds at once.
         UnreadableSource: There is one document, and it cannot be read.
     """
-    given = [path is not None, parameters.text is not None, parameters.jsonl is not None]
-    if sum(given) != 1:
-        what = "one kind at a time" if any(given) else "nothing to ingest"
+    kinds = [path is not None, parameters.text is not None, parameters.jsonl is not None]
+    if sum(kinds) != 1:
+        what = "one kind at a time" if any(kinds) else "nothing to ingest"
         raise UsageError(what, "send a file, text or jsonl")
     if parameters.text is not None and not parameters.text.strip():
         raise UsageError("the text is empty", "send some")
@@ -323,14 +323,14 @@ def accepted_reply(job: Job) -> Response:
 async def _consolidate(request: Request) -> Response:
     calls, jobs = calls_of(request), jobs_of(request)
     kb = calls.require_served(request.path_params["kb"])
-    given = await json_body(request)
-    parameters = check_arguments(ConsolidateParameters, given, CONSOLIDATE)
+    arguments = await json_body(request)
+    parameters = check_arguments(ConsolidateParameters, arguments, CONSOLIDATE)
     caller = caller_of(request, kb)
     if is_async(request):
         calls.require_writing()
         job_id, _ = jobs.new_folder(kb)
         return accepted_reply(
-            jobs.accept(Job(job_id, kb, CONSOLIDATE, caller, calls.home.now(), given))
+            jobs.accept(Job(job_id, kb, CONSOLIDATE, caller, calls.home.now(), arguments))
         )
     report = await calls.in_thread(
         lambda: calls.carry_out(

@@ -69,20 +69,22 @@ class McpTool(Struct, frozen=True):
         """Return its entry in the manifest."""
         schema = parameter_schema(self.operation.parameters)
         properties = _select_properties(schema["properties"], self.parameters)
-        taken: JsonObject = {
+        arguments: JsonObject = {
             "type": "object",
             "properties": {key: _shorten_schema(key, each) for key, each in properties.items()},
         }
         if schema["required"]:
-            taken["required"] = schema["required"]
-        given = _select_properties(result_schema(self.operation.result)["properties"], self.results)
+            arguments["required"] = schema["required"]
+        results = _select_properties(
+            result_schema(self.operation.result)["properties"], self.results
+        )
         return {
             "name": self.name,
             "description": self.operation.description,
-            "inputSchema": taken,
+            "inputSchema": arguments,
             "outputSchema": {
                 "type": "object",
-                "properties": {key: _outline(each) for key, each in given.items()},
+                "properties": {key: _outline(each) for key, each in results.items()},
             },
             "annotations": self._hints(),
         }

@@ -116,7 +116,7 @@ class Proxy:
     """Passes requests on to another server.
 
     Args:
-        settings: Which.
+        settings: The server, and how long to wait for it.
     """
 
     def __init__(self, settings: ProxySettings) -> None:
@@ -165,8 +165,8 @@ class Proxy:
     def _headers(self, request: Request) -> list[tuple[str, str]]:
         """Return the headers to send: without this server's token, with the key of the other."""
         token = request.headers.get(TOKEN_HEADER)
-        given = request.headers.get("authorization", "")
-        has_own_key = token is not None and given != f"Bearer {token}"
+        credentials = request.headers.get("authorization", "")
+        has_own_key = token is not None and credentials != f"Bearer {token}"
         kept = [
             (name, value)
             for name, value in request.headers.items()
@@ -300,11 +300,11 @@ async def _remember(request: Request, exchange: _Exchange, reply: httpx.Response
         or reply.status_code != httpx.codes.OK
     ):
         return
-    said = exchange.user_turn
-    turns = [said]
+    message = exchange.user_turn
+    turns = [message]
     answer = _reply_text(exchange, reply.headers) if exchange.is_whole else ""
     if answer:
-        number = int(said.id.partition("-")[0])
+        number = int(message.id.partition("-")[0])
         turns.append(TranscriptTurn(_id(number, "assistant", answer), "assistant", answer, None))
     try:
         await run(

@@ -163,12 +163,12 @@ def gaps(
 
 def _topics(skills: Skills, entries: Sequence[QueryEntry]) -> list[tuple[str, tuple[str, ...]]]:
     """Return what questions without an answer were about, where no skill is for it."""
-    asked: dict[str, dict[str, None]] = {}
+    by_topic: dict[str, dict[str, None]] = {}
     for entry in entries:
         if entry.question and (not entry.found or entry.feedback == "bad"):
             for term in dict.fromkeys(terms(entry.question)):
-                asked.setdefault(term, {})[entry.question] = None
-    counted = sorted(asked.items(), key=lambda each: (-len(each[1]), each[0]))
+                by_topic.setdefault(term, {})[entry.question] = None
+    counted = sorted(by_topic.items(), key=lambda each: (-len(each[1]), each[0]))
     seen: set[str] = set()
     found = []
     for term, questions in counted:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.errors import NotFoundError, UsageError
+from memctl.errors import UsageError
 from memctl.ids import conflict_id
 from memctl.language.term_analysis import terms
 from memctl.literals import ConflictStatus, ConflictType, Severity, SkillStatus
 from memctl.skills.skill_files import body_of, parse_requirement, slug_of
 from memctl.skills.skill_registry import Skills
-from memctl.skills.skill_views import conflict_priority, skills_by_slug
+from memctl.skills.skill_views import conflict_priority, only_match, skills_by_slug
 from memctl.store.ledger.skill_repositories import (
     REPAIRED_FIELDS,
     RepairedField,
@@ -250,13 +250,7 @@ class SkillConflicts:
             UsageError: Several begin so.
         """
         found = self._stored.conflicts.select("substr(conflict_id, 1, length(?1)) = ?1", id_)
-        if not found or not id_:
-            raise NotFoundError(
-                f"there is no conflict {id_[:40]!r}", "memctl skill conflicts lists them"
-            )
-        if len(found) > 1:
-            raise UsageError(f"{len(found)} conflicts begin with {id_!r}", "give more of the id")
-        return found[0]
+        return only_match(found, id_, "conflict")
 
     def list(
         self, *, status: ConflictStatus | None = None, skill: str | None = None
@@ -354,8 +348,8 @@ class SkillConflicts:
             return None
         if conflict.type == "naming":
             newer = max(skill, other, key=lambda each: (each.created_at, each.skill_id))
-            taken = {each.slug for each in current.values()}
-            name, slug = _free_name(newer, taken, {_plain_name(e.name) for e in current.values()})
+            slugs = {each.slug for each in current.values()}
+            name, slug = _free_name(newer, slugs, {_plain_name(e.name) for e in current.values()})
             current[newer.skill_id] = replace(newer, name=name, slug=slug)
             return _change(conflict, newer, "name", newer.name, name)
         wanted = self._other_requirement(conflict, other, current)
@@ -395,14 +389,14 @@ class SkillConflicts:
             The skills that are as before, and those that are left as they are.
         """
         restored: list[str] = []
-        kept: list[str] = []
+        left: list[str] = []
         with self._skills.ledger.transaction():
             repairs = self._stored.repairs.of(job.id)
             for skill_id in dict.fromkeys(each.skill_id for each in repairs):
                 own = [each for each in repairs if each.skill_id == skill_id]
                 skill = self._stored.find(skill_id)
                 if skill is None or not all(self._is_unchanged_since(skill, each) for each in own):
-                    kept.append(skill_id)
+                    left.append(skill_id)
                     continue
                 restored.append(skill_id)
                 if not dry_run:
@@ -410,7 +404,7 @@ class SkillConflicts:
             if not dry_run:
                 self._stored.repairs.delete("job = ?", job.id)
                 self._skills.ledger.jobs.undo(job.id, self._skills.clock())
-        return restored, kept
+        return restored, left
 
     def _is_unchanged_since(self, skill: Skill, repair: SkillRepair) -> bool:
         """Return whether a skill is as a job left it; a version is if nobody has used it."""
@@ -489,8 +483,8 @@ def _pairs(
 
 
 def _triggers(skill: Skill) -> frozenset[str]:
-    given = skill.metadata.get("triggers", ())
-    words = given.split(",") if isinstance(given, str) else given
+    triggers = skill.metadata.get("triggers", ())
+    words = triggers.split(",") if isinstance(triggers, str) else triggers
     return frozenset(" ".join(str(word).casefold().split()) for word in words) - {""}
 
 

@@ -101,15 +101,15 @@ def skill_context(
     if task:
         near = _relevant(memories(f"{task} {skill.name}", _NEAREST), f"{task} {skill.name}")
         add("What is known", [_hit_line(hit) for hit in near], 1.0)
-    whole = "\n\n".join(parts)
+    joined = "\n\n".join(parts)
     return SkillContext(
         skill_id=skill.skill_id,
         name=skill.name,
         slug=skill.slug,
         status=skill.status,
         version=version.number,
-        text=whole,
-        tokens=count(whole),
+        text=joined,
+        tokens=count(joined),
         budget=budget,
         is_cut=is_cut,
         requires=tuple(each.slug for each in needed.order),
@@ -135,24 +135,24 @@ def _cut_lines(text: str, budget: int, count: Count) -> tuple[str, bool]:
 
 
 def _section(heading: str, lines: Sequence[str], tokens_left: int, count: Count) -> str:
-    kept: list[str] = []
+    shown: list[str] = []
     for line in lines:
-        if count("\n".join(("\n\n", f"## {heading}", "", *kept, f"- {line}"))) > tokens_left:
+        if count("\n".join(("\n\n", f"## {heading}", "", *shown, f"- {line}"))) > tokens_left:
             break
-        kept.append(f"- {line}")
-    return "\n".join((f"## {heading}", "", *kept)) if kept else ""
+        shown.append(f"- {line}")
+    return "\n".join((f"## {heading}", "", *shown)) if shown else ""
 
 
-def _relevant(hits: Sequence[Hit], asked: str) -> Sequence[Hit]:
+def _relevant(hits: Sequence[Hit], question: str) -> Sequence[Hit]:
     """Return the memories that share words with the task: the nearest one may still be far off."""
-    wanted = set(terms(asked))
+    wanted = set(terms(question))
     return [hit for hit in hits if len(wanted & set(terms(hit.text))) >= min(2, len(wanted))]
 
 
 def _hit_line(hit: Hit) -> str:
     lines = without_wikilinks(hit.text).splitlines()
-    said = [line for line in lines if not line.startswith("#")] or lines
-    return f"{one_line(' '.join(said))} ({one_line(hit.title or hit.source)})"
+    body = [line for line in lines if not line.startswith("#")] or lines
+    return f"{one_line(' '.join(body))} ({one_line(hit.title or hit.source)})"
 
 
 def _skill_line(skill: Skill) -> str:

@@ -138,8 +138,8 @@ def parse_skill(content: str, default_name: str, source: str = "") -> SkillDraft
         UsageError: A value in it cannot be used.
     """
     header, body = _front_matter(content)
-    given = header.get("metadata")
-    extra = given if isinstance(given, dict) else {}
+    metadata = header.get("metadata")
+    extra = metadata if isinstance(metadata, dict) else {}
     known = {**extra, **header}
     known = {str(key).strip().lower().replace("_", "-"): value for key, value in known.items()}
     is_own = any(str(key).strip().lower() == "triggers" for key in header)

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 from msgspec.structs import replace
 
-from memctl.errors import NotFoundError, UsageError
+from memctl.errors import UsageError
 from memctl.ids import proposal_id
 from memctl.language.inline_tags import without_wikilinks
 from memctl.language.sentence_splitting import split_sentences
@@ -33,7 +33,7 @@ from memctl.skills.skill_files import (
 )
 from memctl.skills.skill_registry import Skills
 from memctl.skills.skill_search import infer_category
-from memctl.skills.skill_views import SkillHit, skills_by_slug
+from memctl.skills.skill_views import SkillHit, only_match, skills_by_slug
 from memctl.store.ledger.repository import to_text
 from memctl.store.ledger.skill_repositories import Skill, SkillProposal, SkillRepair
 
@@ -143,28 +143,28 @@ class SkillProposals:
             UsageError: The topic is empty or too long, or a name cannot be one.
         """
         self._skills.require_writable()
-        asked = one_line(self._skills.clean(topic))
-        if not asked or len(asked) > _LONGEST_TOPIC or not any(map(str.isalnum, asked)):
+        subject = one_line(self._skills.clean(topic))
+        if not subject or len(subject) > _LONGEST_TOPIC or not any(map(str.isalnum, subject)):
             raise UsageError(
                 f"a topic has 1 to {_LONGEST_TOPIC} characters, and words",
                 'memctl skill propose "Kubernetes deployment automation"',
             )
         now = self._skills.clock()
-        hits = self._about(asked)
-        alike = self._skills.search(asked, limit=NEAREST, every_status=True)
-        known = _statements(hits, asked)
+        hits = self._about(subject)
+        alike = self._skills.search(subject, limit=NEAREST, every_status=True)
+        known = _statements(hits, subject)
         clean = self._skills.clean
-        task = _task(asked)
+        task = _task(subject)
         named = checked_skill_name(clean(name) or task[:100])
         summary = one_line(clean(description)) or _description(task, known)
-        inferred, fit = infer_category(named, f"{asked} {summary}")
+        inferred, fit = infer_category(named, f"{subject} {summary}")
         confidence = 0.2 + 0.1 * len(hits) + (0.3 if category else 0.3 * fit)
         if alike and alike[0].relevance >= _SIMILAR_RELEVANCE:
             confidence /= 2
         needed = stored_requirements(requires)
         made = SkillProposal(
-            proposal_id=self._free_id(asked, now, parent or ""),
-            topic=asked,
+            proposal_id=self._free_id(subject, now, parent or ""),
+            topic=subject,
             name=named,
             description=summary,
             category=category or inferred,
@@ -177,7 +177,7 @@ class SkillProposals:
             requires=needed,
             content=_draft(
                 _FrontMatter(
-                    named, summary, category or inferred, needed, _frequent_words(hits, asked)
+                    named, summary, category or inferred, needed, _frequent_words(hits, subject)
                 ),
                 known,
                 [hit for hit in alike if hit.relevance >= _NEAR],
@@ -218,14 +218,8 @@ class SkillProposals:
             UsageError: Several begin so.
         """
         found = self._stored.proposals.select("substr(proposal_id, 1, length(?1)) = ?1", id_)
-        found = [each for each in found if self._is_visible(each)]
-        if not found or not id_:
-            raise NotFoundError(
-                f"there is no proposal {id_[:40]!r}", "memctl skill proposals lists them"
-            )
-        if len(found) > 1:
-            raise UsageError(f"{len(found)} proposals begin with {id_!r}", "give more of the id")
-        return self._with_expiry(found[0])
+        visible = [each for each in found if self._is_visible(each)]
+        return self._with_expiry(only_match(visible, id_, "proposal"))
 
     def list(self, status: ProposalStatus | None = None) -> Sequence[SkillProposal]:
         """Return proposals, the latest first, all or those in one status."""
@@ -411,21 +405,21 @@ class SkillProposals:
             for use in reversed(self._stored.uses.of(skill.skill_id))
             if use.note.strip() and use.at > since and use.user_id in (None, self._skills.user)
         )
-        kept = tuple(notes)[-_MAX_NOTES:]
-        if len(kept) < MIN_NOTES:
+        latest = tuple(notes)[-_MAX_NOTES:]
+        if len(latest) < MIN_NOTES:
             return None
         if dry_run:
-            return LearnedVersion(skill.skill_id, skill.slug, None, kept)
-        section = "\n".join((LEARNED, "", *(f"- {note}" for note in kept), ""))
+            return LearnedVersion(skill.skill_id, skill.slug, None, latest)
+        section = "\n".join((LEARNED, "", *(f"- {note}" for note in latest), ""))
         content = f"{active.content.rstrip()}\n\n{section}"
-        notes_of = f"from the notes of {len(kept)} uses"
+        notes_of = f"from the notes of {len(latest)} uses"
         with self._skills.ledger.transaction():
             version = self._skills.add_version(skill.skill_id, content, "experimental", notes_of)
             if job is not None:
                 number, at = json.dumps(version.number), version.created_at
                 repair = SkillRepair(job, skill.skill_id, "version", "null", number, "", at)
                 self._stored.repairs.save(repair)
-        return LearnedVersion(skill.skill_id, skill.slug, version.number, kept)
+        return LearnedVersion(skill.skill_id, skill.slug, version.number, latest)
 
 
 def _require_status(
@@ -481,10 +475,10 @@ def _statements(hits: Iterable[Hit], topic: str) -> list[_Statement]:
             while (shorter := _LINE_MARK.sub("", sentence, count=1)) != sentence:
                 sentence = shorter
             shared = len(wanted & set(terms(sentence)))
-            said = _Statement(sentence[:_LONGEST_STATEMENT], _hit_name(hit), shared)
-            if shared or said.is_step or follows_step:
-                found.setdefault(sentence.casefold(), said)
-            follows_step = said.is_step
+            statement = _Statement(sentence[:_LONGEST_STATEMENT], _hit_name(hit), shared)
+            if shared or statement.is_step or follows_step:
+                found.setdefault(sentence.casefold(), statement)
+            follows_step = statement.is_step
     return list(found.values())[:_MAX_STATEMENTS]
 
 

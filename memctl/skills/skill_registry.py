@@ -78,7 +78,7 @@ class Skills:
 
     Args:
         ledger: Where they are kept.
-        clock: What tells the time.
+        clock: Returns the current time.
         embedder: Gives what makes vectors of names and descriptions.
         agent: The agent that acts; None for a person.
         user: The user that is named.
@@ -162,19 +162,19 @@ class Skills:
         """
         self.require_writable()
         outcomes: list[SkillImport] = []
-        taken: dict[str, str] = {}
+        paths: dict[str, str] = {}
         with self.ledger.transaction():
             for found in find_skills(path, self.clean):
                 draft = found.draft
-                if draft is not None and draft.name in taken:
-                    other = taken[draft.name]
+                if draft is not None and draft.name in paths:
+                    other = paths[draft.name]
                     problem = f"{other} is called {draft.name!r} too"
                     found = replace(found, draft=None, problem=problem, hint="rename one of them")
                     draft = None
                 if draft is None:
                     outcomes.append(_failure(found))
                     continue
-                taken[draft.name] = found.source
+                paths[draft.name] = found.source
                 if category:
                     draft = replace(draft, category=category)
                 done = self._add(draft, change_type, notes, dry_run=dry_run)
@@ -589,7 +589,7 @@ class Skills:
             success: Whether it went well.
             task: What it was used for; by it the version is known.
             note: What is to be learned from it.
-            duration: Seconds.
+            duration: How long it took, in seconds.
             version: The version that was used, where the task does not tell.
             dry_run: Write nothing; return what would be noted.
 
@@ -728,7 +728,7 @@ class Skills:
         """
         written: list[Path] = []
         left_out: list[str] = []
-        taken: Counter[str] = Counter()
+        names: Counter[str] = Counter()
         for skill in self._stored.all():
             if skill.status != "active" and not every_status:
                 continue
@@ -739,8 +739,8 @@ class Skills:
                 left_out.append(f"{skill.slug}: its text has been forgotten")
                 continue
             slug = slug_of(skill.slug)
-            taken[slug] += 1
-            target = folder / (slug if taken[slug] == 1 else f"{slug}-{skill.skill_id[3:11]}")
+            names[slug] += 1
+            target = folder / (slug if names[slug] == 1 else f"{slug}-{skill.skill_id[3:11]}")
             if target.is_symlink():
                 left_out.append(f"{skill.slug}: a link stands in its way")
                 continue

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from memctl.language.term_analysis import query_terms, terms
 from memctl.literals import SkillCategory
+from memctl.records import record_like
 from memctl.skills.skill_files import digest
 from memctl.skills.skill_views import SkillHit, SkillView
 from memctl.store.ledger.skill_repositories import Skill
@@ -63,25 +64,19 @@ class SkillMatcher:
         meaning = self._meaning(text, skills)
         words = _word_scores(text, skills)
         found = []
-        for view, near, said in zip(views, meaning, words, strict=True):
-            relevance = 0.5 * max(0.0, near) + 0.5 * said
+        for view, near, word_score in zip(views, meaning, words, strict=True):
+            relevance = 0.5 * max(0.0, near) + 0.5 * word_score
             if relevance >= _MIN_RELEVANCE:
                 score = relevance * (1 - _HEALTH_SHARE + _HEALTH_SHARE * view.health)
                 found.append((score, relevance, view))
         found.sort(key=lambda each: (-each[0], each[2].slug, each[2].skill_id))
         return [
-            SkillHit(
+            record_like(
+                SkillHit,
+                view,
                 rank=rank,
                 score=round(score, 4),
                 relevance=round(relevance, 4),
-                skill_id=view.skill_id,
-                name=view.name,
-                slug=view.slug,
-                description=view.description,
-                category=view.category,
-                status=view.status,
-                version=view.version,
-                health=view.health,
                 is_assigned=view.skill_id in assignments,
             )
             for rank, (score, relevance, view) in enumerate(found[:limit], start=1)
@@ -91,8 +86,8 @@ class SkillMatcher:
         from memctl.models.vector_math import dot_products
 
         vectors = self.vectors(skills)
-        (asked,) = self._embedder().embed([text])
-        return [float(each) for each in dot_products(vectors, asked)]
+        (vector,) = self._embedder().embed([text])
+        return [float(each) for each in dot_products(vectors, vector)]
 
     def vectors(self, skills: Sequence[Skill]) -> NDArray[np.float32]:
         """Return the vectors of names and descriptions; what is not kept yet is made and kept."""
@@ -131,7 +126,7 @@ class SkillMatcher:
 
 def _word_scores(text: str, skills: Sequence[Skill]) -> Sequence[float]:
     """Return for each skill how much of a text its words cover; rare words count more."""
-    asked = query_terms(text)
+    wanted = query_terms(text)
     named = [set(terms(each.name)) for each in skills]
     descriptions = [
         set(terms(" ".join((each.description, *each.tags, each.category.replace("_", " ")))))
@@ -140,12 +135,12 @@ def _word_scores(text: str, skills: Sequence[Skill]) -> Sequence[float]:
     counts = Counter(
         term for one, other in zip(named, descriptions, strict=True) for term in one | other
     )
-    weight = {term: math.log(1 + len(skills) / (0.5 + counts[term])) for term in asked}
+    weight = {term: math.log(1 + len(skills) / (0.5 + counts[term])) for term in wanted}
     total = sum(weight.values()) * _NAME_WEIGHT or 1.0
     return [
         sum(
             weight[term] * (_NAME_WEIGHT if term in name else 1.5 if term in words else 0.0)
-            for term in asked
+            for term in wanted
         )
         / total
         for name, words in zip(named, descriptions, strict=True)

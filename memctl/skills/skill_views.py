@@ -5,18 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from memctl.errors import NotFoundError, UsageError
 from memctl.literals import ChangeType, Severity, SkillCategory, SkillStatus
+from memctl.records import record_like
 from memctl.skills.skill_files import digest, parse_requirement, with_name
 from memctl.store.ledger.skill_repositories import (
     Skill,
     SkillConflict,
+    SkillProposal,
     SkillRepository,
     SkillVersion,
 )
+
+R = TypeVar("R", SkillConflict, SkillProposal)
 
 
 class SkillImport(Struct, frozen=True):
@@ -184,25 +189,16 @@ def skill_views(
         severities = (each.severity for each in against)
         score = health(successes, failures, used or skill.created_at, severities, now)
         views.append(
-            SkillView(
-                skill_id=skill.skill_id,
-                name=skill.name,
-                slug=skill.slug,
-                description=skill.description,
-                category=skill.category,
-                status=skill.status,
+            record_like(
+                SkillView,
+                skill,
                 version=skill.active_version,
                 effectiveness=round(skill.effectiveness, 4),
                 health=round(score, 4),
                 uses=successes + failures,
                 last_used_at=used,
                 agents=tuple(a.agent for a in agents.get(skill.skill_id, []) if a.enabled),
-                tags=skill.tags,
-                requires=skill.requires,
                 open_conflicts=len(against),
-                successor=skill.successor,
-                created_by=skill.created_by,
-                updated_at=skill.updated_at,
             )
         )
     return views
@@ -215,19 +211,13 @@ def version_views(repository: SkillRepository, skill_id: str) -> Sequence[Versio
         if use.duration is not None:
             durations.setdefault(use.version, []).append(use.duration)
     return [
-        VersionView(
-            number=each.number,
-            change_type=each.change_type,
-            notes=each.notes,
+        record_like(
+            VersionView,
+            each,
             is_active=each.share > 0,
-            share=each.share,
             uses=each.successes + each.failures,
-            successes=each.successes,
-            failures=each.failures,
             success=round(success_share(each.successes, each.failures), 4),
             mean_duration=_mean(durations.get(each.number, [])),
-            created_at=each.created_at,
-            created_by=each.created_by,
             sha256=digest(each.content.encode("utf-8")),
         )
         for each in repository.versions.of(skill_id)
@@ -242,7 +232,7 @@ def dependencies(skill: Skill, skills: Iterable[Skill]) -> Dependencies:
     """Return what a skill requires in the order in which it has to be known.
 
     Args:
-        skill: Which skill.
+        skill: The skill.
         skills: All skills that there are.
     """
     by_slug = skills_by_slug(skills)
@@ -303,9 +293,9 @@ def skill_edges(repository: SkillRepository) -> Sequence[SkillEdge]:
         if one is not None and other is not None:
             found.append(SkillEdge(one.name, "conflicts_with", other.name))
     found += [
-        SkillEdge(by_id[given.skill_id].name, "used_by", given.agent, "agent")
-        for given in repository.agents.select("enabled")
-        if given.skill_id in by_id
+        SkillEdge(by_id[assignment.skill_id].name, "used_by", assignment.agent, "agent")
+        for assignment in repository.agents.select("enabled")
+        if assignment.skill_id in by_id
     ]
     return found
 
@@ -334,6 +324,20 @@ def text_of(skill: Skill, version: SkillVersion) -> str:
     """Return the text of a version; of a skill that was renamed it has the new name."""
     is_renamed = skill.name != skill.declared_name
     return with_name(version.content, skill.name) if is_renamed else version.content
+
+
+def only_match(found: Sequence[R], id_: str, kind: str) -> R:
+    """Return the one row of a kind whose id is an id, or begins so.
+
+    Raises:
+        NotFoundError: There is none.
+        UsageError: There are several.
+    """
+    if not found or not id_:
+        raise NotFoundError(f"there is no {kind} {id_[:40]!r}", f"memctl skill {kind}s lists them")
+    if len(found) > 1:
+        raise UsageError(f"{len(found)} {kind}s begin with {id_!r}", "give more of the id")
+    return found[0]
 
 
 def skills_by_slug(skills: Iterable[Skill]) -> dict[str, Skill]:

@@ -69,7 +69,7 @@ class LongTermMemory(Struct, frozen=True):
     Args:
         store: Where they are.
         editor: Gives what understands and embeds texts.
-        clock: What tells the time.
+        clock: Returns the current time.
     """
 
     store: Store
@@ -173,23 +173,23 @@ class _Plan:
     def add(self, draft: PreparedMemory, snapshot: Snapshot) -> None:
         """Plan what becomes of one memory."""
         memory = draft.memory
-        former = self._former(draft)
-        said = (memory.text, memory.expires_at)
-        if former is not None and (former.text, former.expires_at) == said:
-            self.written.answers.append(former)
+        previous = self._former(draft)
+        content = (memory.text, memory.expires_at)
+        if previous is not None and (previous.text, previous.expires_at) == content:
+            self.written.answers.append(previous)
             return
-        version = 1 if former is None else former.version + 1
-        memory = replace(memory, id=self._new_id(memory, former, snapshot), version=version)
-        if former is not None:
-            self.written.replaced[former.id] = memory.id
-            del self._current[former.id]
+        version = 1 if previous is None else previous.version + 1
+        memory = replace(memory, id=self._new_id(memory, previous, snapshot), version=version)
+        if previous is not None:
+            self.written.replaced[previous.id] = memory.id
+            del self._current[previous.id]
         self._current[memory.id] = _Current(memory, draft.vector)
         self.prepared.append(replace(draft, memory=memory))
         self.written.added.append(memory)
         self.written.answers.append(memory)
 
-    def _new_id(self, memory: Memory, former: Memory | None, snapshot: Snapshot) -> str:
-        salt = f"{memory.source}/{memory.external_id}" if former is None else former.id
+    def _new_id(self, memory: Memory, previous: Memory | None, snapshot: Snapshot) -> str:
+        salt = f"{memory.source}/{memory.external_id}" if previous is None else previous.id
         while True:
             id_ = stated_memory_id(memory.namespace, memory.type, memory.text, salt=salt)
             if id_ not in self._current and not snapshot.get("memories", [id_], ["id"]).num_rows:

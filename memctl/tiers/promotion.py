@@ -82,7 +82,7 @@ class Promoter(Struct, frozen=True):
         kb: Its name.
         ledger: Where the entries are.
         long_term: Where they go.
-        clock: What tells the time.
+        clock: Returns the current time.
         reads: How often an entry has to be read to be kept for good.
         near: The cosine from which two entries of a session become one.
         is_private: Tells of a namespace and a session whether they must not be promoted.
@@ -181,7 +181,7 @@ class Promoter(Struct, frozen=True):
     def _promote_part(
         self, entries: Sequence[ShortTermEntry], job: int | None
     ) -> tuple[list[PromotedEntry], int]:
-        kept: list[ShortTermEntry] = []
+        remaining: list[ShortTermEntry] = []
 
         def unchanged_entries() -> Collection[int]:
             """Return the entries that were not promoted, removed or rewritten meanwhile."""
@@ -189,8 +189,8 @@ class Promoter(Struct, frozen=True):
 
         def finish(places: Collection[int]) -> None:
             """Remove the entries that are memories now."""
-            kept.extend(entries[place] for place in places)
-            self.ledger.short_term.remove_unchanged(kept)
+            remaining.extend(entries[place] for place in places)
+            self.ledger.short_term.remove_unchanged(remaining)
 
         written = self.long_term.write(
             [_memory(entry, self.clock()) for entry in entries],
@@ -199,7 +199,7 @@ class Promoter(Struct, frozen=True):
             finish=finish,
             job=job,
         )
-        answers = zip(kept, written.answers, strict=True)
+        answers = zip(remaining, written.answers, strict=True)
         return [_promoted_entry(entry, memory.id) for entry, memory in answers], len(
             written.replaced
         )

@@ -19,7 +19,7 @@ from memctl.identity import DEFAULT_SESSION, DEFAULT_USER, Identity, checked_nam
 from memctl.literals import ShortTermType, Tier
 from memctl.models.vector_math import dot_products
 from memctl.pools import DEFAULT_POOL, Pools
-from memctl.records import Hit, Memory
+from memctl.records import Hit, Memory, record_like
 from memctl.schema.document_types import source_type
 from memctl.store.ledger.tier_repositories import ShortTermEntry, WorkingValue
 from memctl.tiers.long_term import LongTermMemory, value_metadata, value_of
@@ -91,7 +91,7 @@ class RouterParts(Struct, frozen=True):
 
     Args:
         ledger: That of the knowledge base.
-        clock: What tells the time.
+        clock: Returns the current time.
         settings: How long things last.
         redacts: Whether keys and passwords are taken out of what is stored.
         require_writable: Raises where nothing may be changed.
@@ -522,17 +522,8 @@ def from_working(value: WorkingValue) -> TierValue:
 
 def of_entry(entry: ShortTermEntry) -> TierValue:
     """Return a short-term entry as what every tier gives."""
-    return TierValue(
-        "short_term",
-        entry.memory_key,
-        entry.memory_value,
-        entry.agent,
-        entry.session_id,
-        entry.memory_type,
-        entry.written_at,
-        entry.expires_at,
-        entry.access_count,
-    )
+    key, value = entry.memory_key, entry.memory_value
+    return record_like(TierValue, entry, tier="short_term", key=key, value=value, memory_id=None)
 
 
 def _of_memory(memory: Memory) -> TierValue:

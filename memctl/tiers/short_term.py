@@ -26,7 +26,7 @@ class ShortTermMemory:
 
     Args:
         ledger: Where they are kept.
-        clock: What tells the time.
+        clock: Returns the current time.
         owner: Whose they are.
         ttl: Seconds that they last by default.
         redacts: Whether keys and passwords are taken out of values.

@@ -52,7 +52,7 @@ class TierClock:
     """Gives the time, and calls a listener when it is earlier than before.
 
     Args:
-        clock: What tells it.
+        clock: Returns the current time.
         set_back: Called with the time at first, and whenever the clock has been set back.
     """
 
@@ -77,7 +77,7 @@ class WorkingMemory:
 
     Args:
         ledger: Where it is kept.
-        clock: What tells the time.
+        clock: Returns the current time.
         owner: Whose it is.
         ttl: Seconds that values last by default; 0 for as long as the session.
         redacts: Whether keys and passwords are taken out of values.
@@ -249,10 +249,8 @@ class WorkingMemory:
                 return self.put(place, SINGLE[place], [*self.conversation(), value], ttl)
             if place == "scratch_pad":
                 _check_shape(place, value)
-                former = self.scratch_pad()
-                return self.put(
-                    place, SINGLE[place], f"{former}\n{value}" if former else value, ttl
-                )
+                text = self.scratch_pad()
+                return self.put(place, SINGLE[place], f"{text}\n{value}" if text else value, ttl)
         raise UsageError(
             f"nothing can be appended to {place}", "append to conversation or scratch_pad"
         )

@@ -231,6 +231,21 @@ def test_nothing_goes_where_it_is_only_tried_or_nobody_agrees(memctl: Run, home:
     assert (home / "kb/default/processed/plan.md").exists()
 
 
+@pytest.mark.usefixtures("home")
+def test_a_dry_run_deletes_no_snapshot(memctl: Run) -> None:
+    memctl("snapshot", "create", "one")
+    tried = memctl("forget", "--snapshots", "--dry-run", "--yes", "-o", "json").json
+    assert (tried["dry_run"], tried["snapshots"]) == (True, ["one"])
+    assert [row["name"] for row in memctl("snapshot", "list").rows] == ["one"]
+
+
+def test_a_dry_run_completes_nothing(home: Path, memctl: Run) -> None:
+    cut_off(home, "memctl.store.store.Store.purge", document(memctl, "plan"))
+    tried = memctl("forget", "--dry-run", "-o", "json").json
+    assert (tried["dry_run"], tried["completed"]) == (True, 1)
+    assert memctl("forget", "-o", "json").json["completed"] == 1
+
+
 def test_without_a_name_it_says_where_it_looked(memctl: Run) -> None:
     memctl("kb", "create", "notes")
     ingested = memctl("ingest", "--text", "Zorba has the code.", "-k", "notes", "-o", "json")

@@ -22,7 +22,6 @@ from memctl.doctor.folder_checks import MIN_FREE
 from memctl.home import Home
 from memctl.ids import entity_id
 from memctl.instants import utc_now
-from memctl.rows.row_changes import set_columns
 from memctl.schema.arrow_tables import entities_table, entity_rows, memory_rows, vector_array
 from memctl.store.locks import WriteLock
 from memctl.store.tables import indexes
@@ -398,22 +397,6 @@ def test_a_snapshot_whose_version_cannot_be_opened_is_damage(home: Home, doctor:
     assert "doctor --repair" in finding.hint
     list(doctor.repair("notes"))
     assert (examined(doctor), newest.exists()) == ([], True)
-
-
-def test_a_mail_read_before_it_told_what_it_lacks_is_to_be_read_again(
-    home: Home, doctor: Doctor, tmp_path: Path
-) -> None:
-    mail = tmp_path / "hello.eml"
-    mail.write_text("From: ann@example.org\nSubject: Hello\n\nThe plan is attached.\n")
-    with home.open("notes") as base:
-        id_ = base.ingest([mail]).outcomes[0].document_id
-    with writing(home) as transaction:
-        set_columns(transaction, "documents", [id_], reader="email/2")
-    finding = only(examined(doctor))
-    assert (finding.subject, finding.verdict) == ("mails", "warning")
-    assert finding.hint == f"memctl document reprocess -k notes {id_}"
-    mail.rename(tmp_path / "away.eml")
-    assert examined(doctor) == []
 
 
 def test_a_name_without_a_type_beside_the_same_with_one_is_counted_once(home: Home) -> None:

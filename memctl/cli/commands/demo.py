@@ -100,9 +100,9 @@ def demo(
     _say_goodbye(tour, place)
 
 
-def _folder(given: str | None) -> Path:
-    if given is not None:
-        return input_folder(given, "give a folder with files, or nothing")
+def _folder(path: str | None) -> Path:
+    if path is not None:
+        return input_folder(path, "give a folder with files, or nothing")
     package = Path(__file__).parents[2]
     for folder in (package / "sample_inbox", package.parent / "sample_inbox"):
         if folder.is_dir():

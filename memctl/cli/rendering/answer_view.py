@@ -163,8 +163,8 @@ def _show_duplicates(console: Console, hit: Hit, *, name_kb: bool) -> None:
     """Print where else a hit's text is, and how many more memories of its document were found."""
     for copy in hit.also_in[:_COPIES]:
         of = f"{copy.kb}: " if name_kb else ""
-        said = "also in" if copy.likeness == 1 else "nearly the same in"
-        print_paragraph(console, f"{said} {of}{describe_location(copy)}", "dim", 5)
+        relation = "also in" if copy.likeness == 1 else "nearly the same in"
+        print_paragraph(console, f"{relation} {of}{describe_location(copy)}", "dim", 5)
     if len(hit.also_in) > _COPIES:
         print_paragraph(console, f"and in {len(hit.also_in) - _COPIES} more places", "dim", 5)
     if hit.more_in_document:
@@ -176,8 +176,8 @@ def _show_hit(console: Console, hit: Hit, *, explain: bool, name_kb: bool) -> No
     of = f"{hit.kb}: " if name_kb else ""
     print_marked(console, f"{hit.rank:3}.", f"{of}{kind}{describe_location(hit)}")
     print_paragraph(console, one_line(without_wikilinks(hit.text), _SNIPPET), "", 5)
-    for said in _ended_texts(hit):
-        print_paragraph(console, f"no longer: {one_line(said, _SNIPPET)}", "dim", 5)
+    for text in _ended_texts(hit):
+        print_paragraph(console, f"no longer: {one_line(text, _SNIPPET)}", "dim", 5)
     _show_duplicates(console, hit, name_kb=name_kb)
     if explain:
         scores = "  ".join(f"{name} {score:.3f}" for name, score in hit.legs.items())

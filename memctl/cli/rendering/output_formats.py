@@ -350,8 +350,8 @@ def _drop_empty(
     columns: Sequence[Column], cells: list[list[Text]]
 ) -> tuple[list[Column], list[list[Text]]]:
     """Return the columns that are not empty, and their cells."""
-    kept = [at for at in range(len(columns)) if any(row[at].plain for row in cells)]
-    return [columns[at] for at in kept], [[row[at] for at in kept] for row in cells]
+    shown = [at for at in range(len(columns)) if any(row[at].plain for row in cells)]
+    return [columns[at] for at in shown], [[row[at] for at in shown] for row in cells]
 
 
 def _print_table(
@@ -418,8 +418,8 @@ def _print_with_texts_below(
         return joined
 
     out.print(line([Text(column.title, style="bold") for column in others]))
-    for row, kept in zip(cells, rest, strict=True):
-        out.print(line(kept))
+    for row, shown in zip(cells, rest, strict=True):
+        out.print(line(shown))
         if row[below].plain:
             print_paragraph(out, row[below].plain, indent=2)
 

@@ -116,5 +116,5 @@ def _pieces(text: str, known: set[int]) -> Iterator[AnswerPiece]:
 def judge(context: OperationContext, parameters: PageRequest) -> ChangeResult:
     """Record whether an answer was good, as ``memctl query --feedback`` does."""
     verdict: Verdict = parameters.choice("verdict", Verdict, "bad")
-    given = FeedbackParameters(query_id=parameters.text("query_id"), verdict=verdict)
-    return ChangeResult(address("/", kb=parameters.kbs), feedback(context, given), "judged")
+    judgement = FeedbackParameters(query_id=parameters.text("query_id"), verdict=verdict)
+    return ChangeResult(address("/", kb=parameters.kbs), feedback(context, judgement), "judged")

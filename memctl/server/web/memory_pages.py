@@ -361,8 +361,8 @@ def edit_document(context: OperationContext, parameters: PageRequest) -> ChangeR
             raise
         found = Conflict(base.name, newer.id, newer.title, newer.text, text, error.message)
         return Page("conflict.html", "It has changed meanwhile", found, status=409)
-    former = "" if restored else done.supersedes
-    to = address(f"/documents/{done.document_id}", kb=base.name, former=former)
+    replaced = "" if restored else done.supersedes
+    to = address(f"/documents/{done.document_id}", kb=base.name, former=replaced)
     return ChangeResult(to, done, "taken-back" if restored else "revised")
 
 

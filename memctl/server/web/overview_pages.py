@@ -40,8 +40,8 @@ By = Literal["known", "happened"]
 
 def insights(context: OperationContext, parameters: PageRequest) -> Page:
     """List insights, the newest first, with the memories they rest on side by side."""
-    filters, given = filters_of(context, parameters), parameters.text("kind")
-    kind = next((each for each in get_args(InsightKind) if each == given), None)
+    filters, chosen = filters_of(context, parameters), parameters.text("kind")
+    kind = next((each for each in get_args(InsightKind) if each == chosen), None)
 
     def fetch(base: KnowledgeBase, limit: int, offset: int) -> pa.Table:
         """Return insights of the kind that is asked for."""
@@ -274,8 +274,8 @@ def _relation_types(view: GraphView, node: Node) -> tuple[str, ...]:
 
 def _edges(view: GraphView, ids: Sequence[str]) -> Sequence[GraphEdge]:
     """Return the connections among some names, the strongest first."""
-    whole = view.graph
-    wanted, names = set(ids), whole.nodes
+    graph = view.graph
+    wanted, names = set(ids), graph.nodes
     found = [
         GraphEdge(
             names[one].id,
@@ -284,7 +284,7 @@ def _edges(view: GraphView, ids: Sequence[str]) -> Sequence[GraphEdge]:
             round(edge.weight, 4),
             edge.memory_ids,
         )
-        for (one, other), edge in whole.edges.items()
+        for (one, other), edge in graph.edges.items()
         if names[one].id in wanted and names[other].id in wanted
     ]
     found.sort(key=lambda each: -each.weight)

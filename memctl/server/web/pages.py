@@ -72,13 +72,13 @@ class PageRequest(Struct, frozen=True):
 
     def text(self, name: str, default: str = "") -> str:
         """Return a field without spaces around it, with line ends as files have them."""
-        given = self.fields.get(name)
-        return given[-1].replace("\r\n", "\n").strip() if given else default
+        value = self.fields.get(name)
+        return value[-1].replace("\r\n", "\n").strip() if value else default
 
     def verbatim(self, name: str) -> str:
         """Return a field as it was typed, with line ends as files have them."""
-        given = self.fields.get(name)
-        return given[-1].replace("\r\n", "\n") if given else ""
+        value = self.fields.get(name)
+        return value[-1].replace("\r\n", "\n") if value else ""
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return the words of a field, which commas or spaces set apart."""
@@ -92,12 +92,12 @@ class PageRequest(Struct, frozen=True):
         Raises:
             UsageError: It is none, or out of bounds.
         """
-        given = self.text(name)
-        if not given:
+        text = self.text(name)
+        if not text:
             return default
-        if not given.isascii() or not given.isdigit() or not low <= int(given[:12]) <= high:
-            raise UsageError(f"{name} is no number from {low} to {high}: {given[:40]!r}")
-        return int(given)
+        if not text.isascii() or not text.isdigit() or not low <= int(text[:12]) <= high:
+            raise UsageError(f"{name} is no number from {low} to {high}: {text[:40]!r}")
+        return int(text)
 
     def share(self, name: str) -> float | None:
         """Return a number from 0 to 1; None where none is given.
@@ -105,15 +105,15 @@ class PageRequest(Struct, frozen=True):
         Raises:
             UsageError: It is none.
         """
-        given = self.text(name)
-        if not given:
+        text = self.text(name)
+        if not text:
             return None
         try:
-            found = float(given)
+            found = float(text)
         except ValueError:
             found = -1.0
         if not 0 <= found <= 1:
-            raise UsageError(f"{name} is no number from 0 to 1: {given[:40]!r}")
+            raise UsageError(f"{name} is no number from 0 to 1: {text[:40]!r}")
         return found
 
     def choice(self, name: str, kinds: Any, default: ChoiceT) -> ChoiceT:
@@ -122,11 +122,11 @@ class PageRequest(Struct, frozen=True):
         Raises:
             UsageError: It is another word.
         """
-        given = self.text(name) or default
+        text = self.text(name) or default
         words = get_args(kinds)
-        if given is not None and given not in words:
-            raise UsageError(f"{name} is not {given[:40]!r}", f"use one of: {', '.join(words)}")
-        return given  # type: ignore[return-value]
+        if text is not None and text not in words:
+            raise UsageError(f"{name} is not {text[:40]!r}", f"use one of: {', '.join(words)}")
+        return text  # type: ignore[return-value]
 
     def instant(self, name: str) -> datetime | None:
         """Return a date; None where none is given.
@@ -134,8 +134,8 @@ class PageRequest(Struct, frozen=True):
         Raises:
             UsageError: It cannot be read.
         """
-        given = self.text(name)
-        return parse_instant(given, self.now) if given and self.now else None
+        text = self.text(name)
+        return parse_instant(text, self.now) if text and self.now else None
 
     def has(self, name: str) -> bool:
         """Return whether a box was ticked, or a button of that name pressed."""
@@ -396,8 +396,8 @@ def render(template: str, **values: Any) -> str:
 
 def address(path: str, **fields: Any) -> str:
     """Return an address with a query of the fields that are not empty."""
-    given = {name: value for name, value in fields.items() if value not in (None, "", (), [])}
-    return f"{path}?{urlencode(given, doseq=True)}" if given else path
+    query = {name: value for name, value in fields.items() if value not in (None, "", (), [])}
+    return f"{path}?{urlencode(query, doseq=True)}" if query else path
 
 
 # --- texts ----------------------------------------------------------------------------------------

@@ -185,7 +185,7 @@ class AuditRepository(Repository[AuditEntry]):
         """Record a commit of the tables, within the ledger's transaction that makes it count.
 
         Args:
-            at: When.
+            at: The instant of the commit.
             written: For each table how many rows, and the ids of the first of them.
             before: The versions of all tables that counted until now.
             after: Those that count from now on.
@@ -220,12 +220,12 @@ class AuditRepository(Repository[AuditEntry]):
         if action == FORGETTING:
             named = ()
         with self._ledger.transaction(durable=False) as connection:
-            last, former = _place(connection, _HEAD)
+            last, previous = _place(connection, _HEAD)
             entry = AuditEntry(
                 last + 1, at, self.actor, action, named, _digest(named),
                 dict(counts or {}), dict(before or {}), dict(after or {}),
             )  # fmt: skip
-            entry = replace(entry, hash=_chain_digest(former, entry))
+            entry = replace(entry, hash=_chain_digest(previous, entry))
             self.write([entry], durable=False)
             _set_meta(connection, _HEAD, f"{entry.id}:{entry.hash}")
             if entry.id % _TRIM_EVERY == 0:
@@ -271,18 +271,18 @@ class AuditRepository(Repository[AuditEntry]):
         """Yield what is wrong with the chain: entries that were removed or altered."""
         with self._ledger.reading() as connection:
             anchor, head = (_place(connection, name) for name in (_ANCHOR, _HEAD))
-        number, former = anchor
+        number, previous = anchor
         for entry in self.all():
             if entry.id != number + 1:
                 yield _describe_gap(number + 1, entry.id - 1)
-            elif entry.hash != _chain_digest(former, entry):
+            elif entry.hash != _chain_digest(previous, entry):
                 yield f"entry {entry.id} of the audit trail is not as it was written"
             elif entry.objects and entry.objects_digest != _digest(entry.objects):
                 yield f"entry {entry.id} of the audit trail names other objects than it did"
-            number, former = entry.id, entry.hash
+            number, previous = entry.id, entry.hash
         if number < head[0]:
             yield _describe_gap(number + 1, head[0])
-        elif (number, former) != head:
+        elif (number, previous) != head:
             yield f"the audit trail ends with an entry {number} that was not written last"
 
 
@@ -320,12 +320,12 @@ def _digest(objects: tuple[str, ...]) -> str:
     return hashlib.sha256(json.dumps(objects).encode()).hexdigest()[:32] if objects else ""
 
 
-def _chain_digest(former: str, entry: AuditEntry) -> str:
-    said = (
-        former, entry.id, to_text(entry.at), entry.actor, entry.action, entry.objects_digest,
+def _chain_digest(previous: str, entry: AuditEntry) -> str:
+    content = (
+        previous, entry.id, to_text(entry.at), entry.actor, entry.action, entry.objects_digest,
         dict(entry.counts), dict(entry.before), dict(entry.after),
     )  # fmt: skip
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _describe_gap(first: int, last: int) -> str:

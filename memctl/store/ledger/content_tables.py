@@ -352,8 +352,8 @@ def words_beyond(ledger: Connections, scope: ContentScope) -> Iterator[str]:
                     record = table.table.decode(row)
                     for name in (*table.texts, *table.names):
                         yield from words_of(getattr(record, name))
-        asked = connection.execute("SELECT question, filters FROM query_log")
-        for question, filters in asked.fetchall():
+        questions = connection.execute("SELECT question, filters FROM query_log")
+        for question, filters in questions.fetchall():
             if not scope.limits_question(filters):
                 yield from (question, filters)
 
@@ -437,7 +437,7 @@ def erase_content(connection: sqlite3.Connection, erasure: ContentErasure) -> Er
 
     Args:
         connection: Within a transaction of the ledger's.
-        erasure: What goes.
+        erasure: What is erased.
     """
     emptied: set[_Row] = set()
     changes = _changes(connection, erasure)
@@ -482,9 +482,9 @@ def _changes(connection: sqlite3.Connection, erasure: ContentErasure) -> list[_T
         of_table, condition = erasure, erasure.selection.condition(table)
         if condition is not None and table.table is PROFILES:
             of_table = erasure.with_lines(_lines_of_models(connection, *condition))
-        meant = set(erasure.selection.rows(connection, table))
+        selected = set(erasure.selection.rows(connection, table))
         stored = connection.execute(table.table.select).fetchall()
-        left = ((row, None if row in meant else of_table.of_row(table, row)) for row in stored)
+        left = ((row, None if row in selected else of_table.of_row(table, row)) for row in stored)
         rows = [(row, changed) for row, changed in left if changed != row]
         found.append(_TableChanges(table, of_table, rows))
     return found

@@ -329,9 +329,9 @@ class Ledger:
     def _refresh(self) -> None:
         """Copy the ledger again when what is read is a copy and the file has changed."""
         if self._frozen is not None and fingerprint(self._path) != self._frozen:
-            former = self._connection
+            previous = self._connection
             self._connection, self._frozen = _readable(self._path, self._obstacle)
-            former.close()
+            previous.close()
 
     # --- settings of the store itself ---
 
@@ -393,10 +393,10 @@ class Ledger:
     def set_head(self, versions: Mapping[TableName, int], now: datetime) -> None:
         """Make these versions HEAD, and remember since when the former ones are not."""
         with self.transaction() as connection:
-            former = self.head()
+            previous = self.head()
             retired = [
                 (table, version, to_text(now))
-                for table, version in former.items()
+                for table, version in previous.items()
                 if versions.get(table) != version
             ]
             connection.executemany("INSERT OR REPLACE INTO retired VALUES (?, ?, ?)", retired)

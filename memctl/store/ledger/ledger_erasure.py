@@ -220,14 +220,14 @@ def _erase_questions(connection: sqlite3.Connection, erasure: Erasure) -> None:
         "UPDATE query_log SET question = '', filters = '{}', hit_ids = ? WHERE id = ?", emptied
     )
     if erasure.content.session is not None:
-        asked = connection.execute(
+        questions = connection.execute(
             "SELECT id, filters FROM query_log WHERE query_id IN"
             " (SELECT query_id FROM query_details WHERE session_id = ?)",
             (storable(erasure.content.session),),
         ).fetchall()
         gone = [
             (number,)
-            for number, filters in asked
+            for number, filters in questions
             if scope is None or scope.limits_question(filters)
         ]
         connection.executemany("DELETE FROM query_log WHERE id = ?", gone)

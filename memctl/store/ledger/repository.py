@@ -187,7 +187,7 @@ class Repository(Generic[R]):
         """Write records.
 
         Args:
-            records: Which.
+            records: The records.
             conflict: The SQL that says what to do where the key is taken, such as ``DO NOTHING``;
                 by default the earlier row is replaced.
             durable: False for what a power cut may take back.

@@ -87,9 +87,9 @@ class SessionRepository(Repository[Session]):
 
     def drop_empty(self) -> None:
         """Delete conversations without any turns left."""
-        said = "SELECT 1 FROM turns t WHERE t.namespace = sessions.namespace"
+        turns = "SELECT 1 FROM turns t WHERE t.namespace = sessions.namespace"
         self.delete(
-            f"message_count > 0 AND NOT EXISTS ({said} AND t.session_id = sessions.session_id)"
+            f"message_count > 0 AND NOT EXISTS ({turns} AND t.session_id = sessions.session_id)"
         )
 
     def agents(self) -> list[str | None]:

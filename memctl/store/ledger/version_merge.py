@@ -114,8 +114,8 @@ def _names(
     ordered = sorted(claims, key=lambda each: (min(v.at for v in claims[each]), each))
     names: dict[_Identity, Name] = {}
     for identity in ordered:
-        taken = set(names.values())
-        free = [each.name for each in claims[identity] if each.name not in taken]
+        used = set(names.values())
+        free = [each.name for each in claims[identity] if each.name not in used]
         if free:
             names[identity] = min(free, key=_rank)
     last = max(_rank(version.name)[0] for versions in claims.values() for version in versions)
@@ -196,8 +196,8 @@ def rename_ours(connection: sqlite3.Connection, rows: Content, names: Names) -> 
             [tuple(new[column] for column in table.fields) for _, new in changed],
         )
         written += len(changed)
-    asked = connection.execute("SELECT query_id, prompt FROM query_details WHERE prompt <> ''")
-    references = [(_renamed_reference(text, names), id_) for id_, text in asked.fetchall()]
+    questions = connection.execute("SELECT query_id, prompt FROM query_details WHERE prompt <> ''")
+    references = [(_renamed_reference(text, names), id_) for id_, text in questions.fetchall()]
     connection.executemany(
         "UPDATE query_details SET prompt = ?1 WHERE query_id = ?2 AND prompt <> ?1", references
     )

@@ -174,10 +174,10 @@ def _access(text: str | None, *, public: bool) -> dict[str, Any] | None:
         return {"public": True} if public else None
     if public:
         raise UsageError("--public and --access do not go together", "leave out one of them")
-    given = parse_json(text)
-    if not isinstance(given, dict):
+    rights = parse_json(text)
+    if not isinstance(rights, dict):
         raise UsageError("--access is a JSON object", 'write \'{"read": ["agent2"]}\'')
-    return given
+    return rights
 
 
 @command(app, "list", "memctl pool list\nmemctl pool list --run 4711 -o json", identity=True)
@@ -355,7 +355,7 @@ def read(
 def write(
     context: CommandContext,
     pool: PoolId,
-    given: list[str] = typer.Argument(
+    words: list[str] = typer.Argument(
         ..., metavar="[KEY] [VALUE]", help="A path with dots, and JSON; - is standard input."
     ),
     all_: bool = flag("--all", "Replace all data by an object; there is no KEY then."),
@@ -373,20 +373,20 @@ def write(
     if sum((all_, text, remove)) > 1:
         raise UsageError("--all, --text and --remove do not go together", "give one of them")
     wanted = 1 if all_ or remove else 2
-    if len(given) != wanted:
+    if len(words) != wanted:
         what = "the data alone" if all_ else "a key alone" if remove else "a key and a value"
         raise UsageError(
-            f"write {what}, not {format_count(len(given), 'word')}", "see memctl pool write --help"
+            f"write {what}, not {format_count(len(words), 'word')}", "see memctl pool write --help"
         )
     change: Callable[[Pools], PoolChange]
     if remove:
-        change = lambda pools: pools.remove(pool, given[0], if_version=if_version)  # noqa: E731
+        change = lambda pools: pools.remove(pool, words[0], if_version=if_version)  # noqa: E731
     else:
-        value = _value(given[-1], as_text=text)
+        value = _value(words[-1], as_text=text)
         change = (
             (lambda pools: pools.replace(pool, value, if_version=if_version))
             if all_
-            else (lambda pools: pools.write(pool, given[0], value, if_version=if_version))
+            else (lambda pools: pools.write(pool, words[0], value, if_version=if_version))
         )
     _change(context, change, kb, output)
 

@@ -101,7 +101,7 @@ def set_(
     What is written into --user-info, --important, --beliefs and --agent-info stays when the
     profile is written anew; what conversations bring is added.
     """
-    given = {
+    texts = {
         "user_info": user_info,
         "last_conversation_summary": summary,
         "recent_goal_and_status": goal,
@@ -109,7 +109,7 @@ def set_(
         "agent_beliefs": beliefs,
         "agent_info": agent_info,
     }
-    fields = {name: text for name, text in given.items() if text is not None}
+    fields = {name: text for name, text in texts.items() if text is not None}
     with context.writing(kb) as base:
         config = context.config
         written = base.sessions.set_profile(fields, user=config.user, agent=config.agent)

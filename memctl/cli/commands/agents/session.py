@@ -176,10 +176,10 @@ def say(
         session = find(id_, namespace=namespace)
         message = Message(sender=by, content=words, message_type=type_, media=media, links=link)
         turn = base.sessions.say(session, message)[0]
-        kept = base.sessions.captured(turn)
+        statement = base.sessions.captured(turn)
         _compress_if_due(context, base, session)
-    result = {**to_plain(turn), "stored": True, **kept}
-    emit_one(result, output, lambda: _show_said(context, turn, kept))
+    result = {**to_plain(turn), "stored": True, **statement}
+    emit_one(result, output, lambda: _show_said(context, turn, statement))
 
 
 @command(
@@ -325,8 +325,8 @@ def show(
     with context.reading(kb) as bases:
         base, session = _find_session(bases, id_, namespace)
         turns = base.sessions.turns(session, last=last)
-    whole = {**to_plain(session), "turns": [to_plain(turn) for turn in turns]}
-    emit_one(whole, output, lambda: _show(context, session, turns))
+    record = {**to_plain(session), "turns": [to_plain(turn) for turn in turns]}
+    emit_one(record, output, lambda: _show(context, session, turns))
 
 
 def _show(context: CommandContext, session: Session, turns: Any) -> None:
@@ -601,8 +601,8 @@ def import_(
     if report.sessions:
         names = [one_line(name) for name in report.sessions[:_MAX_NAMED]]
         more = len(report.sessions) - len(names)
-        said = ", ".join([*names, *([f"{more:,} more"] if more else [])])
-        context.say(f"{'session' if len(report.sessions) == 1 else 'sessions'}: {said}")
+        listed = ", ".join([*names, *([f"{more:,} more"] if more else [])])
+        context.say(f"{'session' if len(report.sessions) == 1 else 'sessions'}: {listed}")
     is_all = len(paths) == 1 and not report.ingested + report.skipped
     raise_failures(report, one_input=is_all and len(report.outcomes) == 1)
 
@@ -708,12 +708,12 @@ def _documents_of(base: KnowledgeBase, files: Iterable[Path]) -> list[str]:
     ]
 
 
-def _show_said(context: CommandContext, turn: Turn, kept: Mapping[str, Any]) -> None:
+def _show_said(context: CommandContext, turn: Turn, statement: Mapping[str, Any]) -> None:
     context.console.print(f"{turn.session_id}: turn {turn.turn}")
-    if kept["success"]:
-        tags = " ".join(f"#{tag}" for tag in kept["tags"])
-        said = one_line(f"{kept['text']} {tags}".strip(), 200)
-        context.console.print(f"  kept as {kept['memory_type']}: {said}", style="dim")
+    if statement["success"]:
+        tags = " ".join(f"#{tag}" for tag in statement["tags"])
+        shown = one_line(f"{statement['text']} {tags}".strip(), 200)
+        context.console.print(f"  kept as {statement['memory_type']}: {shown}", style="dim")
 
 
 @contextmanager

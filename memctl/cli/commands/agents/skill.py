@@ -144,11 +144,11 @@ def add(
     recognised; a file that has changed becomes the next version, which is active.  With an agent
     named, skills are drafts and versions wait until a person activates them.
     """
-    given = input_path(path, "give a folder with skills")
+    source = input_path(path, "give a folder with skills")
     opened = context.open_for_dry_run(kb) if dry_run else context.writing(kb)
     with opened as base:
         found = base.skills.acting_as().add(
-            given, category=category, change_type=type_, notes=notes, dry_run=dry_run
+            source, category=category, change_type=type_, notes=notes, dry_run=dry_run
         )
     emit(found, _IMPORTS, output)
     for each in found:
@@ -278,10 +278,10 @@ def search(
     output: Output = None,
 ) -> None:
     """Find skills by what they do, ranked with their health."""
-    asked = read_question(words, 'say what is to be done: memctl skill search "deploy an app"')
+    task = read_question(words, 'say what is to be done: memctl skill search "deploy an app"')
     with context.reading_existing(kb) as base:
         hits = base.skills.acting_as().search(
-            asked, limit=limit or sys.maxsize, category=category, every_status=every
+            task, limit=limit or sys.maxsize, category=category, every_status=every
         )
     emit(hits, _HITS, output)
     if not hits:

@@ -105,7 +105,7 @@ _STATISTICS = (
 )
 def set_(
     context: CommandContext,
-    given: list[str] = typer.Argument(
+    arguments: list[str] = typer.Argument(
         ..., metavar="[KEY] VALUE", help="The key, and JSON or text; - is standard input."
     ),
     tier: TierOption = None,
@@ -134,19 +134,19 @@ def set_(
         raise UsageError("--place is of the tier working", "leave --tier out")
     if type_ is not None and (place is not None or chosen in ("working", "long_term", "shared")):
         raise UsageError("--type is of short-term entries", "leave it out, or --tier short")
-    key, words = _key_and_value(given, place)
+    key, words = _key_and_value(arguments, place)
     value = parse_value(_stdin() if words == "-" else words, as_text=text or place == "scratch_pad")
     seconds = None if ttl is None else _seconds(ttl)
     with _routing(context, session, context.writing, kb) as router:
         if place is None:
             made = router.write(key, value, chosen, ttl=seconds, type_=type_)
         else:
-            kept = (
+            stored = (
                 router.working.append(place, value, seconds)
                 if append
                 else router.working.put(place, key, value, seconds)
             )
-            made = _shown_value(kept)
+            made = _shown_value(stored)
     _report_value(context, made, output)
 
 
@@ -186,8 +186,8 @@ def get(
         if source is not None:
             found: TierValue | None = _share_value(router, name, source)
         elif place is not None:
-            kept = router.working.find(place, name)
-            found = None if kept is None else _shown_value(kept)
+            stored = router.working.find(place, name)
+            found = None if stored is None else _shown_value(stored)
         else:
             found = router.read(name, tier=chosen, keep=keep)
     if found is None:
@@ -362,12 +362,12 @@ def share(
     with _routing(context, session, context.writing, kb) as router:
         working = router.working
         if value is None:
-            kept = working.find("value", key)
-            if kept is None:
+            stored = working.find("value", key)
+            if stored is None:
                 raise NothingFound(
                     f"working memory has no {key!r}", "give the value: memctl tier share KEY VALUE"
                 )
-            shared = kept.value
+            shared = stored.value
         else:
             shared = parse_value(_stdin() if value == "-" else value, as_text=text)
         made = working.share_with_agent(target, key, shared, seconds)

@@ -181,14 +181,14 @@ def call(
 
     reading = {each.name for each in OPERATIONS if each.effect == "read"}
     context.leave_to_caller_unless(reads=name in reading)
-    given = _parse_arguments(name, arguments)
+    parsed = _parse_arguments(name, arguments)
     with OperationContext.of(
         context.home, kb or (), user=user, agent=agent, session=session, read_only=read_only
     ) as caller:
-        if isinstance(given, Mapping) and ("function" in given or name == "-"):
-            print_line(answer_call(given, caller))
+        if isinstance(parsed, Mapping) and ("function" in parsed or name == "-"):
+            print_line(answer_call(parsed, caller))
             return
-        result = run_tool(name, given, caller)
+        result = run_tool(name, parsed, caller)
         if as_ == "text":
             print_text(result.fenced_text)
         else:
@@ -244,19 +244,19 @@ def serve(
     ) as caller:
         for line in sys.stdin:
             if line.strip():
-                print_line(_reply(line, lambda given: answer_call(given, caller)))
+                print_line(_reply(line, lambda request: answer_call(request, caller)))
                 sys.stdout.flush()
                 caller.flush()
 
 
 def _reply(line: str, answer: Any) -> Any:
     try:
-        given = json.loads(line)
+        request = json.loads(line)
     except ValueError as error:
         return {"error": f"no JSON: {error}"}
-    if not isinstance(given, dict):
+    if not isinstance(request, dict):
         return {"error": "a call is an object", "hint": '{"name": "...", "arguments": {}}'}
-    return answer(given)
+    return answer(request)
 
 
 # --- MCP ------------------------------------------------------------------------------------------

@@ -107,13 +107,13 @@ def submit(
 
     text = sys.stdin.read() if reply == "-" else reply
     try:
-        given: Any = json.loads(text)
+        payload: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"the reply is no JSON: {error}") from None
-    if not isinstance(given, dict):
+    if not isinstance(payload, dict):
         raise UsageError("the reply is no JSON object", "its schema comes with the item")
     with OperationContext.of(context.home, kb or ()) as caller:
-        done = submit_work(caller, SubmitWorkParameters(id=id_, reply=given, dry_run=dry_run))
+        done = submit_work(caller, SubmitWorkParameters(id=id_, reply=payload, dry_run=dry_run))
     emit_one(done, output, lambda: print_text(_outcome_text(done)))
 
 

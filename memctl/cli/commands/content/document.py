@@ -106,35 +106,37 @@ def list_(
         emit(rows, with_kb_column(_LIST, len(bases)), output)
 
 
-def resolve_document(context: CommandContext, view: PageLinks, given: str) -> Page:
+def resolve_document(context: CommandContext, view: PageLinks, reference: str) -> Page:
     """Return the document of that id or name; if several fit, say which one is taken.
 
     Raises:
         NotFoundError: There is no such document.
     """
-    target = view.map.find(given)
+    target = view.map.find(reference)
     pages = view.map.pages
     if target.others:
         others = ", ".join(short_id(pages[at].id) for at in target.others[:3])
         taken = short_id(pages[target.page].id)
-        context.say(f"note: {one_line(given, 60)!r} is taken for {taken}; there is also {others}")
+        context.say(
+            f"note: {one_line(reference, 60)!r} is taken for {taken}; there is also {others}"
+        )
     return pages[target.page]
 
 
 @contextmanager
 def _open_owner(
-    context: CommandContext, given: str, names: Sequence[str] | None
+    context: CommandContext, reference: str, names: Sequence[str] | None
 ) -> Iterator[tuple[KnowledgeBase, str]]:
     """Open the knowledge base that has a document, and tell the document's id.
 
     Ids go first: they are looked up without reading all titles.
     """
     with context.home.open_for_reading(names or ()) as bases:
-        id_ = given
+        id_ = reference
         try:
             base = bases.owner("documents", id_)
         except NotFoundError:
-            id_ = resolve_document(context, bases.links.view(), given).id
+            id_ = resolve_document(context, bases.links.view(), reference).id
             base = bases.owner("documents", id_)
         yield base, id_
 

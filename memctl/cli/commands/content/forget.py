@@ -103,24 +103,17 @@ def forget(
     )
     with _open_for_forget(context, selection, kb) as base:
         others = _unsearched_kbs(context, base, kb)
+        preview = _preview(base, selection, others, snapshots=snapshots)
+        several = _called_alike(base, selection)
+        if dry_run:
+            if several:
+                context.say(f"note: {several}")
+            emit_one(preview, output, lambda: show_forgotten(context, preview))
+            return
         if selection is not None:
-            preview = _preview(base, selection, others)
-            several = _called_alike(base, selection)
-            if dry_run:
-                if several:
-                    context.say(f"note: {several}")
-                emit_one(preview, output, lambda: show_forgotten(context, preview))
-                return
-            what = _describe(preview) or _LEFTOVERS
-            if several and yes:
-                hint = "name all of them with --entity, too, or one of them alone"
-                raise UsageError(several, hint)
-            context.confirm(
-                f"{f'{several}; ' if several else ''}forget in {base.name} for good: {what}?",
-                yes=yes,
-            )
-        elif snapshots and (known := base.snapshots.list()):
-            what = format_count(len(known), "snapshot")
+            _confirm(context, preview, several, yes=yes)
+        elif preview.snapshots:
+            what = format_count(len(preview.snapshots), "snapshot")
             context.confirm(f"delete {what} of {base.name} for good?", yes=yes)
         report = base.forget(selection, snapshots=snapshots)
     emit_one(report, output, lambda: show_forgotten(context, report))
@@ -176,30 +169,45 @@ def _unsearched_kbs(
     return [name for name in context.home.names() if name != base.name]
 
 
-def _preview(base: KnowledgeBase, selection: Selection, others: list[str]) -> ForgetReport:
+def _preview(
+    base: KnowledgeBase, selection: Selection | None, others: list[str], *, snapshots: bool
+) -> ForgetReport:
     """Say what would go.
 
     Raises:
         NotFoundError: There is nothing of the kind.
     """
     try:
-        return base.forget(selection, dry_run=True)
+        return base.forget(selection, snapshots=snapshots, dry_run=True)
     except NotFoundError as error:
         hint = f"name another with -k: {', '.join(others)}" if others else error.hint
         raise NotFoundError(f"{error.message} in {base.name}", hint) from error
 
 
-def _called_alike(base: KnowledgeBase, selection: Selection) -> str:
+def _confirm(context: CommandContext, preview: ForgetReport, several: str, *, yes: bool) -> None:
+    """Ask whether to forget what is selected.
+
+    Raises:
+        UsageError: Names may mean several, and there is no answer that says which.
+    """
+    if several and yes:
+        hint = "name all of them with --entity, too, or one of them alone"
+        raise UsageError(several, hint)
+    what = f"forget in {preview.kb} for good: {_describe(preview) or _LEFTOVERS}?"
+    context.confirm(f"{several}; {what}" if several else what, yes=yes)
+
+
+def _called_alike(base: KnowledgeBase, selection: Selection | None) -> str:
     """Return what to say where names are those of several, who are not all named in full."""
     from memctl.graph.entity_names import name_key
 
-    if not selection.entities:
+    if selection is None or not selection.entities:
         return ""
-    view, given = base.graph.view(), {name_key(name) for name in selection.entities}
+    view, named = base.graph.view(), {name_key(name) for name in selection.entities}
     for name in selection.entities:
         with suppress(NotFoundError):
             several = view.called_alike(name)
-            if any(name_key(each) not in given for each in several):
+            if any(name_key(each) not in named for each in several):
                 names = ", ".join(several)
                 return f"{one_line(name, 60)!r} may mean {one_line(names, 200)}"
     return ""
@@ -212,7 +220,7 @@ def _selection(
     namespace: str | None,
     session: str | None,
     before: str | None,
-    whole: bool,
+    whole_documents: bool,
 ) -> Selection | None:
     """Return what is selected; None where nothing is, to complete what was interrupted.
 
@@ -236,7 +244,7 @@ def _selection(
         namespace=namespace,
         session=session,
         before=parse_instant(before, utc_now()) if before else None,
-        whole=whole,
+        whole=whole_documents,
     )
 
 
@@ -276,8 +284,8 @@ def show_forgotten(context: CommandContext, report: ForgetReport, what: str = ""
     out = context.console
     done = "would forget" if report.dry_run else "forgot"
     nothing = "what was interrupted" if report.completed else _LEFTOVERS
-    said = ", ".join(filter(None, (what, _describe(report)))) or nothing
-    out.print(f"{done} {one_line(said)}", soft_wrap=True)
+    shown = ", ".join(filter(None, (what, _describe(report)))) or nothing
+    out.print(f"{done} {one_line(shown)}", soft_wrap=True)
     values = {
         "insights": report.insights or "",
         "redacted": ", ".join(report.redacted),

@@ -174,10 +174,10 @@ def _check_inputs(
     """
     from memctl.ingest.discovery.sources import is_url
 
-    given = [bool(paths), text is not None, jsonl is not None]
-    if sum(given) != 1:
+    kinds = [bool(paths), text is not None, jsonl is not None]
+    if sum(kinds) != 1:
         hint = "give PATH..., or -, or --text TEXT, or --jsonl FILE"
-        raise UsageError("nothing to ingest" if not any(given) else "one kind at a time", hint)
+        raise UsageError("nothing to ingest" if not any(kinds) else "one kind at a time", hint)
     files = [path for path in paths if path != "-" and not is_url(path)]
     if sync and (not files or files != paths or not all(map(_is_folder, files))):
         raise UsageError("--sync takes folders", "memctl ingest --sync FOLDER")

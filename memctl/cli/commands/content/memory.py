@@ -308,9 +308,10 @@ def add(
     --type learning it is a lesson: it gains by being confirmed, also by being added again, and
     fades while it is not used.
     """
+    from memctl.memories.memory_editing import learning_metadata
+
     refuse_empty({"--namespace": namespace, "--session": session_id, "--source": source})
-    of_learning = {"outcome": outcome, "context": learnt_in, "share": share or None}
-    of_learning = {name: value for name, value in of_learning.items() if value is not None}
+    of_learning = learning_metadata(outcome, learnt_in, share=share)
     if of_learning and type_ != LEARNING:
         raise UsageError(
             "--outcome, --context and --share are for learnings", "add --type learning"
@@ -344,8 +345,8 @@ def _note_own_type(context: CommandContext, type_: str | None) -> None:
         context.suggest(hint)
 
 
-def _text(given: str) -> str:
-    text = sys.stdin.read() if given == "-" else given
+def _text(argument: str) -> str:
+    text = sys.stdin.read() if argument == "-" else argument
     return text.strip()
 
 

@@ -49,16 +49,16 @@ def chat(
         for message in _messages():
             if conversation is None:  # nothing said leaves no session
                 conversation = base.sessions.get_or_start(session)
-            said = ""
+            answer = ""
             try:
                 for piece in base.sessions.replies(conversation, message):
                     print_piece(piece)
-                    said += piece
+                    answer += piece
             except MemctlError as error:
                 context.say(f"error: {error.message}")
                 context.suggest(error.hint)
             print_piece("\n")
-            base.sessions.note_exchange(conversation, message, said)
+            base.sessions.note_exchange(conversation, message, answer)
         if conversation is not None:
             context.say(f"session {one_line(conversation.session_id, _SHOWN)}")
 

@@ -317,13 +317,13 @@ def _report_bad_lines(context: CommandContext, path: Path, questions: QuestionSe
 def _handle_signals() -> Iterator[None]:
     """Handle signals like Ctrl-C, so that temporary files are removed."""
     names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    former = {
+    previous = {
         name: signal.signal(getattr(signal, name), signal.default_int_handler) for name in names
     }
     try:
         yield
     finally:
-        for name, handler in former.items():
+        for name, handler in previous.items():
             signal.signal(getattr(signal, name), handler)
 
 

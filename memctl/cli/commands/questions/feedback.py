@@ -129,9 +129,9 @@ def add(
         raise UsageError("--task-done and --task-failed do not go together", "leave out one")
     from memctl.feedback.judging import Judgement
 
-    given = verdict if verdict is not None else score
+    rating = verdict if verdict is not None else score
     judgement = Judgement(
-        score=None if given is None else parse_score(given),
+        score=None if rating is None else parse_score(rating),
         text=text,
         example=example,
         task="done" if task_done else "failed" if task_failed else "",
@@ -443,7 +443,7 @@ def enrich(
     for a private knowledge base.
     """
     refuse_empty({"--namespace": namespace})
-    asked = read_question(question, 'ask something: memctl enrich "who is ...?" --with NAME')
+    words = read_question(question, 'ask something: memctl enrich "who is ...?" --with NAME')
     names = sources or list(context.config.sources)
     if not names:
         raise UsageError(
@@ -451,7 +451,7 @@ def enrich(
             "write [sources.NAME] with command in the config file",
         )
     with context.writing(kb) as base:
-        done = [base.judgements.enrich(name, asked, namespace=namespace) for name in names]
+        done = [base.judgements.enrich(name, words, namespace=namespace) for name in names]
     emit_each(done, output, lambda each: _show_enriched(context, each))
     report_bad_lines(done)
 

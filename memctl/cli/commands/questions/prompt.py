@@ -198,10 +198,10 @@ def split(
 
     A conversation keeps its version.  memctl prompt list says which one does better.
     """
-    given = _shares(shares)
+    parsed = _shares(shares)
     with context.writing_existing(kb) as base:
-        base.prompts.writable().split(task, given)
-    listed = ", ".join(f"{version} {share:g}%" for version, share in given.items())
+        base.prompts.writable().split(task, parsed)
+    listed = ", ".join(f"{version} {share:g}%" for version, share in parsed.items())
     context.say(f"{task}: {listed}")
 
 

@@ -428,10 +428,12 @@ def _check_mode(
 ) -> None:
     """Refuse options, which are given by their mode, in another one."""
     mode = mode or context.config.query.mode
-    for meant, values in options.items():
+    for required_mode, values in options.items():
         for option, value in values.items():
-            if value is not None and mode != meant:
-                raise UsageError(f"{option} means nothing to --mode {mode}", f"add --mode {meant}")
+            if value is not None and mode != required_mode:
+                raise UsageError(
+                    f"{option} means nothing to --mode {mode}", f"add --mode {required_mode}"
+                )
 
 
 def _check_stream(output: Output, *, is_batch: bool, no_answer: bool) -> None:
@@ -565,15 +567,15 @@ def _with_notes(context: CommandContext, results: Iterable[QueryResult]) -> Iter
 def _write_results(results: Iterable[QueryResult], *, as_document: bool) -> bool:
     """Write one object a question, as soon as it is there, or all of them as one document."""
     found = False
-    kept: list[Any] = []
+    waiting: list[Any] = []
     for result in results:
         found = found or is_found(result)
         if as_document:
-            kept.append(to_plain(result))
+            waiting.append(to_plain(result))
         else:
             print_line(result)
     if as_document:
-        print_json(kept)
+        print_json(waiting)
     return found
 
 
@@ -717,12 +719,12 @@ def _standing(
     headings: Headings,
 ) -> Context:
     """Return what to know without a question."""
-    asked = read_question(question) if question else ""
-    default = _BUDGET if asked else _STANDING_BUDGET
+    words = read_question(question) if question else ""
+    default = _BUDGET if words else _STANDING_BUDGET
     with context.reading(kb) as bases:
         check_types(bases, filters)
         return bases.queries.standing_context(
-            asked, budget=budget or default, filters=filters, headings=headings
+            words, budget=budget or default, filters=filters, headings=headings
         )
 
 

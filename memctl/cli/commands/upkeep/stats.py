@@ -193,9 +193,9 @@ def _show(out: Console, numbers: KnowledgeBaseStatistics) -> None:
     if numbers.superseded or numbers.waiting:
         out.print(f"  {numbers.superseded:,} superseded, {numbers.waiting:,} not consolidated yet")
     if numbers.query_seconds is not None:
-        asked = format_count(numbers.queries, "question")
+        questions = format_count(numbers.queries, "question")
         out.print(
-            f"  {asked} asked, half of the latest in {format_duration(numbers.query_seconds)}"
+            f"  {questions} asked, half of the latest in {format_duration(numbers.query_seconds)}"
         )
     _chart(out, "memories by type", numbers.by_type)
     _chart(out, "documents by kind", numbers.by_media_type)

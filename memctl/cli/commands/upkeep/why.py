@@ -126,8 +126,8 @@ def _unknown_file_error(file: str, bases: KnowledgeBases) -> NothingFound:
         hint = f"there is {names}; or name another with -k"
     else:
         hint = "memctl document list shows what there is"
-    asked = ", ".join(base.name for base in bases)
-    return NothingFound(f"nothing is known of '{name}' in {asked}", hint)
+    searched = ", ".join(base.name for base in bases)
+    return NothingFound(f"nothing is known of '{name}' in {searched}", hint)
 
 
 def _show(context: CommandContext, receipt: FileProvenance, *, names_kb: bool) -> None:
