@@ -101,6 +101,17 @@ IS_COSTS = lazy_regex(
     re.IGNORECASE,
 )
 """What a title or the name of a column says of a table: what comes in or what goes out."""
+_MONEY_IN = lazy_regex(
+    r"(?:(?:money|cash|paid|amount)[ _])?in|income|credits?|receipts?|received|takings"
+    r"|einnahmen?|eingang|gutschrift|recettes?|entrées?|crédit|ingresos?|entrate",
+    re.IGNORECASE,
+)
+_MONEY_OUT = lazy_regex(
+    r"(?:(?:money|cash|paid|amount)[ _])?out|expenses?|debits?|payments?|spent|outgoings?"
+    r"|ausgaben?|ausgang|lastschrift|dépenses?|sorties?|débit|gastos?|uscite",
+    re.IGNORECASE,
+)
+"""The names of two columns of one table: what came in and what went out."""
 _BESIDE_DATE = lazy_regex(r"[\sT]*(?:\d\d?:\d\d(?::\d\d(?:\.\d+)?)?\s*Z?)?[\s.,]*")
 _LIST_PRICE = lazy_regex(
     r"(?:.*[\W_])?(?:prices?|rates?|tariff|preis|tarif|prix|prezzo|precio)(?:[\W_].*)?",
@@ -219,6 +230,18 @@ def amount_column(rows: Sequence[Cells]) -> str:
 def amount_columns(rows: Sequence[Cells]) -> list[str]:
     """Return the names of the columns of amounts that can be added up."""
     return [name for name in column_names(rows) if _is_amount(rows, name)]
+
+
+def in_and_out(rows: Sequence[Cells]) -> tuple[str, str] | None:
+    """Return the columns of what came in and what went out, where a table has one of each."""
+    names = column_names(rows)
+    came, went = (
+        [name for name in names if each.fullmatch(name)] for each in (_MONEY_IN, _MONEY_OUT)
+    )
+    if len(came) != 1 or len(went) != 1:
+        return None
+    numbers = (row[name] for row in rows for name in (*came, *went) if name in row)
+    return (came[0], went[0]) if all(map(is_number, numbers)) else None
 
 
 def is_summable(name: str) -> bool:

@@ -1167,6 +1167,33 @@ def test_paid_rows_and_what_others_owe_are_not_what_is_owed(
     assert not ask(shelf, question).found
 
 
+ACCOUNTS = (
+    "Date: 2025-04-02; Item: Posters; Category: Summer fair; Out: 117.50",
+    "Date: 2025-07-05; Item: Tickets; Category: Summer fair; In: 1908.00",
+    "Date: 2025-07-07; Item: Band; Category: Summer fair; Out: 885.50",
+    "Date: 2025-09-30; Item: Hall Q3; Category: Hall; Out: 210.00",
+    "Date: 2025-12-13; Item: Tickets; Category: Carols; In: 1344.00",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How much did we spend on the summer fair?", "1,003 in total: the sum of Out over 2 *"),
+        ("What is the total of the summer fair costs?", "1,003 in total: the sum of Out over 2 *"),
+        ("how much did we receive for tickets", "3,252 in total: the sum of In over 2 *"),
+    ],
+)
+def test_what_came_in_and_what_went_out_stand_in_columns_of_their_own(
+    shelf: Shelf, memory_of: MemoryOf, question: str, text: str
+) -> None:
+    shelf.put([
+        memory_of("x", "\n".join(ACCOUNTS), title="accounts", row=1),
+        memory_of("y", "Budget for the summer fair: 1200 euros."),
+    ])  # fmt: skip
+    assert fnmatch(ask(shelf, question).text, text)
+
+
 def test_rows_of_which_two_columns_differ_are_not_said_to_be_unpaid(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:

@@ -1005,11 +1005,17 @@ _ASKS_WHERE_SOMEBODY_LIVES = lazy_regex(
 )
 
 
+_ASKS_FOR_EMAIL = lazy_regex(r"\be-?mail address(?:es)?\b|['’]s e-?mail\W*$", re.IGNORECASE)
 _CONTACT_FIELD = lazy_regex(r"\b(?:Phone number|E-mail address|Nickname|Job title|Birthday) of \S")
 
 
 def is_contact_without_address(text: str, question: str) -> bool:
-    """Return whether a question asks where somebody lives, and a contact doesn't tell."""
+    """Return whether a question asks for somebody's address, and a text doesn't tell it.
+
+    Where somebody lives, a contact without an address doesn't tell.
+    """
+    if _ASKS_FOR_EMAIL.search(question):
+        return "@" not in text
     return (
         _CONTACT_FIELD.search(text) is not None
         and _ASKS_WHERE_SOMEBODY_LIVES.search(question) is not None
@@ -1121,15 +1127,30 @@ def lacks_time(text: str, hit: Hit, question: str) -> bool:
 
 _PLANS = lazy_regex(
     r"\b(?:(?:is|are|['’]s|['’]re|now)(?: now| still)?"
-    r" (?:due|planned|scheduled|expected|(?:going|meant) to)"
-    r"|will|shall|should be|plans? to|hop(?:es?|ing) to|['’]ll)\b",
+    r" (?:due|planned|scheduled|expected|(?:going|meant) to)|to be [\w-]+|will|shall"
+    r"|should be|plans? to|hop(?:es?|ing) to|['’]ll)\b",
     re.IGNORECASE,
 )
 _TELLS_PAST = lazy_regex(r"\b(?:was|were|had|did|has|have|['’]ve|\w{2,}ed)\b", re.IGNORECASE)
 
 
+_ASKS_WHAT_WAS_PAID = lazy_regex(
+    r"\b(?:how much|what)\b.*\b(?:did|have|has|had|was)\b.*\b(?:spen[dt]|pay|paid|costs?)\b",
+    re.IGNORECASE,
+)
+_ESTIMATES = lazy_regex(
+    r"\b(?:budget(?:ed)?|estimate[sd]?|quote[sd]?|quotations?|forecasts?)\b", re.IGNORECASE
+)
+_TELLS_PAYMENT = lazy_regex(r"\b(?:paid|spent|costs?|came to|invoices?d?|bills?)\b", re.IGNORECASE)
+
+
 def only_plans(text: str, question: str) -> bool:
-    """Return whether a question asks when something was, and a text in English tells a plan."""
+    """Return whether a question asks when something was, or what it cost, and a text tells a plan.
+
+    For texts in English.
+    """
+    if _ASKS_WHAT_WAS_PAID.search(question) and not _ESTIMATES.search(question):
+        return _ESTIMATES.search(text) is not None and _TELLS_PAYMENT.search(text) is None
     return (
         _ASKS_WHEN_IT_WAS.match(question) is not None
         and _PLANS.search(text) is not None
@@ -1144,10 +1165,22 @@ def may_tell_time(text: str) -> bool:
     return any(value.kind in ("date", "time") for value in values(text))
 
 
+_ASKS_OF_THING = lazy_regex(
+    r"\W*(?:what(?:['’]s| is| was| are| were| did| does)?|how much|where|why)\b"
+    r"(?!.*\b(?:attend\w*|roles?|posts?|positions?|jobs?|offices?|titles?)\b)",
+    re.IGNORECASE,
+)
+
+
 def is_roll_of_others(text: str, question: str) -> bool:
-    """Return whether a question asks when, and a list of who is there has days of others alone."""
-    if not asks_when(question) or not _ROLL.match(text):
+    """Return whether a text lists who is there, and a question asks for something else.
+
+    That is a thing ("what is Ann's birthday present?"), or a day where it has days of others alone.
+    """
+    if not _ROLL.match(text):
         return False
+    if not asks_when(question):
+        return _ASKS_OF_THING.match(question) is not None
     asked = set(_WORD.findall(question.casefold()))
     dated = (each for each in _ROLL_LABEL.split(text) if has_date(each))
     names = {word.casefold() for each in dated for word in _WORD.findall(each) if word.istitle()}
@@ -1183,6 +1216,12 @@ def is_of_stated_day(hit: Hit) -> bool:
 def is_dated_by_file(hit: Hit) -> bool:
     """Return whether only the time at which a file was copied tells of which day a hit is."""
     return hit.metadata.get(DATED_BY_FILE) == hit.created_at.isoformat(timespec="seconds")
+
+
+def has_unknown_age(hit: Hit) -> bool:
+    """Return whether nothing tells when a hit was written, as of a calendar's entry without it."""
+    is_entry = {"uid", "start"} <= hit.metadata.keys()
+    return is_dated_by_file(hit) or (is_entry and "written" not in hit.metadata)
 
 
 def written_at(hit: Hit) -> datetime:

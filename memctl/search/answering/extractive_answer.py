@@ -42,7 +42,7 @@ from memctl.search.answering.evidence_parts import (
     has_new_name,
     has_reason,
     has_relative_time,
-    is_dated_by_file,
+    has_unknown_age,
     is_first_person,
     is_of_stated_day,
     is_said,
@@ -83,6 +83,7 @@ from memctl.search.answering.states_over_time import (
     is_told_later,
     jaccard,
     retracts,
+    revised_by_former_value,
     revised_in_thread,
     slots_in,
     tells_earlier,
@@ -216,6 +217,8 @@ def extract_answer(
     likely = with_withdrawn_best(outcome, sentences[0], likely)
     likely = without_other_holders(outcome, likely)
     states = earlier if is_list or looks_back else revised_in_thread(outcome, likely[0])
+    if not (is_list or looks_back or states):
+        states = revised_by_former_value(outcome, likely[0])
     if not (is_list or states):
         states = current_and_former(outcome, likely, sentences, unsure=unsure)
     ordered = states
@@ -683,7 +686,7 @@ def _render_states(outcome: SearchOutcome, ordered: Sequence[EvidenceSentence]) 
     if are_of_one_thread(one.hit, other.hit) and follows(one.hit, other.hit):
         return f"As of {day_of(one)}: {first} Before that: {second}"
     is_same_day = day_of(one) == day_of(other)
-    one_is_undated, other_is_undated = is_dated_by_file(one.hit), is_dated_by_file(other.hit)
+    one_is_undated, other_is_undated = map(has_unknown_age, (one.hit, other.hit))
     if retracts(outcome, one, other):
         now = "" if one_is_undated else f"As of {day_of(one)}: "
         then = "" if other_is_undated or is_same_day else f", on {day_of(other)}"

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from memctl.language.sentence_values import CHANGE_WORDS, values
+from memctl.language.sentence_values import CHANGE_WORDS, Value, values
 from memctl.language.term_analysis import query_terms
 from memctl.patterns import lazy_regex
 from memctl.records import Hit, Metadata
@@ -21,7 +21,8 @@ from memctl.search.answering.evidence_parts import (
     asks_for_earlier,
     asks_for_oldest,
     asks_something,
-    is_dated_by_file,
+    asks_when,
+    has_unknown_age,
     is_quoted_reply,
     is_said,
     is_table_row,
@@ -81,6 +82,9 @@ _CALLED_OFF = lazy_regex(
 _WORD_WITHIN = lazy_regex(r"(?<=[\w,;:)] )[^\W\d_]{3,}")
 SAME_SUBJECT_OVERLAP = 0.45
 """Jaccard similarity, without numbers and dates, from which two sentences share a subject."""
+_MAX_BEFORE_CHANGE = 120
+"""Characters before a change that say of what: "Summer fair. The hall is taken. It moves to May."
+"""
 _AT_PRESENT = lazy_regex(
     r"\b(?:now(?:adays)?|currently|presently|today|these days|at the moment|still)\b", re.IGNORECASE
 )
@@ -331,7 +335,7 @@ def _age(item: EvidenceSentence) -> tuple[bool, datetime, int]:
     The time at which a file was written is the latest that its text may be from: it may be older
     than any that says of which day it is.
     """
-    return not is_dated_by_file(item.hit), written_at(item.hit), item.hit.turn or 0
+    return not has_unknown_age(item.hit), written_at(item.hit), item.hit.turn or 0
 
 
 def _is_of_later_day(one: EvidenceSentence, other: EvidenceSentence) -> bool:
@@ -347,7 +351,7 @@ def is_told_later(one: EvidenceSentence, other: EvidenceSentence) -> bool:
     """
     if one.hit.session_id is not None and one.hit.session_id == other.hit.session_id:
         return (one.hit.turn or 0) > (other.hit.turn or 0)
-    return is_dated_by_file(other.hit) and not is_dated_by_file(one.hit)
+    return has_unknown_age(other.hit) and not has_unknown_age(one.hit)
 
 
 def _is_of_another_thing(
@@ -460,6 +464,9 @@ def _has_different_state(
     of_best, of_item = (
         {slot for slot in slots if not each.terms.isdisjoint(slot)} for each in (best, item)
     )
+    if item is later and of_item and _states_a_change(item.text, question):
+        said_before = outcome.terms_in(item.hit.text[: item.start][-_MAX_BEFORE_CHANGE:])
+        of_item |= {slot for slot in of_best if not said_before.isdisjoint(slot)}
     left, right = stated_values(best.text), stated_values(item.text)
     if left and right and (left <= right or right <= left):
         # one has all values of the other; "from 85 to 110" has the earlier one, too
@@ -700,6 +707,8 @@ _AGREES = lazy_regex(
     re.IGNORECASE,
 )
 _REPLY_MARK = lazy_regex(r"^(?:(?:re|aw|fwd?|wg)\s*:\s*)+", re.IGNORECASE)
+_MIN_TELLING = 20
+"""Numbers from which one is not taken for another of the same value."""
 _BARE_NUMBER = lazy_regex(r"(?<![\w.,:])\d+(?:[.,:]\d+)?(?![\w:])")
 
 
@@ -728,6 +737,66 @@ def revised_in_thread(outcome: SearchOutcome, best: EvidenceSentence) -> list[Ev
         else:
             newest, proposed = said, None
     return [] if newest is best else [newest, best]
+
+
+_BEFORE_FORMER_VALUE = lazy_regex(
+    r"\b(?:previously|formerly|was|were|used to be|until now|so far|up from|down from|instead of"
+    r"|rather than|no longer|not|bisher|vorher|vormals|statt|war|avant|au lieu de|antes|prima)"
+    r"[\s:]*(?:at |about |the |only )?$",
+    re.IGNORECASE,
+)
+
+
+def revised_by_former_value(
+    outcome: SearchOutcome, best: EvidenceSentence
+) -> list[EvidenceSentence]:
+    """Return a later sentence of what was found that calls the best one's value a former one.
+
+    "The revised price is 6,240 (previously 5,980)" says so of the coach for 5,980.  The value is of
+    the kind that the question asks for, and not a small number, which many things may have.
+    """
+    if is_table_row(best.text):
+        return []
+    old = [each for each in values(best.text) if _is_asked_for(each, outcome.asked.text)]
+    names = query_terms(_names_within(best.text), outcome.languages)
+    about = frozenset(names).union(*outcome.question.slots)
+    later = [
+        hit
+        for hit in outcome.hits
+        if hit.created_at > best.hit.created_at
+        and not has_unknown_age(hit)
+        and not about.isdisjoint(outcome.terms_in(f"{hit.title}\n{hit.text}"))
+    ]
+    found = [
+        EvidenceSentence(
+            hit, part.start, part.end, (part.start, part.end), part.path, best.score,
+            outcome.terms_in(part.text),
+        )
+        for hit in later
+        for part in split_parts(hit)
+        if not (part.is_title or is_quoted_reply(hit, part.start))
+        and any(_replaces_value(part.text, each) for each in old)
+    ]  # fmt: skip
+    return [max(found, key=_age), best] if found else []
+
+
+def _is_asked_for(value: Value, question: str) -> bool:
+    """Return whether a value is of the kind that a question asks for, and tells something."""
+    if asks_when(question):
+        return value.kind == "date" and value.readings[-1][-1] is not None
+    is_large = any((reading[0] or 0) >= _MIN_TELLING for reading in value.readings)
+    return value.kind in ("money", "quantity", "number") and is_large
+
+
+def _replaces_value(text: str, old: Value) -> bool:
+    """Return whether a text calls a value a former one, and has another of its kind."""
+    found = [each for each in values(text) if (each.kind, each.unit) == (old.kind, old.unit)]
+    former = [
+        each
+        for each in found
+        if each.agrees_with(old) and _BEFORE_FORMER_VALUE.search(text, 0, each.start)
+    ]
+    return bool(former) and any(not each.agrees_with(old) for each in found)
 
 
 def _revises(outcome: SearchOutcome, words: str, told: frozenset[str]) -> bool:

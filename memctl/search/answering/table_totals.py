@@ -40,6 +40,7 @@ from memctl.language.table_amounts import (
     has_other_states,
     has_price_of_many,
     has_unread_number,
+    in_and_out,
     is_cancelled,
     is_date,
     is_identifier,
@@ -120,7 +121,7 @@ _ASKS_SPENT = lazy_regex(
     re.IGNORECASE,
 )
 _ASKS_EARNED = lazy_regex(
-    r"\b(?:earn(?:ed|ings)?|sales|sell|sold|income|revenue|turn(?:ed)? ?over|takings|received"
+    r"\b(?:earn(?:ed|ings)?|sales|sell|sold|income|revenue|turn(?:ed)? ?over|takings|received?"
     r"|(?:we|i) (?:have |had )?(?:invoiced?|billed?|ma[dk]e)"
     r"|how much (?:money )?(?:has|have|did) (?!(?:we|i|you)\b).{0,200}\bspen[dt]"
     r"|(?:pay|paid)(?: to)? (?:us|me)|(?:get|got|been|were|was) paid"
@@ -824,12 +825,24 @@ def _asked_period(
         TimeExpression(asked[span.start : span.end], *days_of_iso(span.iso))
         for span in date_spans(asked, written_at)
     )
+    found = tuple(each for each in found if not _is_in_value(outcome, rows, each.text))
     if not found:
         return None if _QUALIFIES.search(asked) else (None, asked)
     before, _, after = asked.partition(found[0].text)
     rest = f"{before} {after}"
     is_qualified = _QUALIFIES.search(rest) or _BOUND.search(before) or date_spans(rest, written_at)
     return None if is_qualified or len(found) > 1 else (found[0], rest)
+
+
+def _is_in_value(outcome: SearchOutcome, rows: Sequence[TableRow], time: str) -> bool:
+    """Return whether a time that a question names is part of a value that it names: Easter fair."""
+    asked, of_time = (_terms(outcome, text) for text in (outcome.asked.text, time))
+    cells = _cells(rows)
+    values = {row[name] for name in category_columns(cells) for row in cells if name in row}
+    return any(
+        of_value <= asked and of_time & of_value and of_value - of_time
+        for of_value in (_terms(outcome, value) for value in values)
+    )
 
 
 class _Times(Struct, frozen=True):
@@ -905,6 +918,9 @@ def _added_column(outcome: SearchOutcome, rows: Sequence[TableRow], asked: str) 
     None if it names two, or what cannot be added up.
     """
     cells = _cells(rows)
+    if both := in_and_out(cells):
+        came, went = (each.search(asked) is not None for each in (_ASKS_EARNED, _ASKS_SPENT))
+        return None if came == went else both[went]
     words = _terms(outcome, asked) - _terms(outcome, _SUMS)
     in_rows = _terms(outcome, " ".join(value for row in cells for value in row.values()))
     beside = in_rows | _terms_of(outcome, *_titles(rows))
