@@ -342,7 +342,7 @@ def statements(shelf: Shelf, memory_of: MemoryOf) -> Shelf:
     rows = []
     for id_, day, text, weight in (
         ("van", datetime(2024, 11, 12, tzinfo=UTC), "The van was broken into last night.", 0.9),
-        ("lamp", datetime(2024, 11, 12, tzinfo=UTC), "The street lamp was off.", 0.2),
+        ("lamp", datetime(2024, 11, 12, tzinfo=UTC), "2024-11-12: The street lamp was off.", 0.2),
         ("beam", datetime(2024, 11, 20, tzinfo=UTC), "The new beam is in.", 0.8),
         ("party", datetime(2024, 12, 3, tzinfo=UTC), "The party was on a Tuesday.", 0.7),
     ):
@@ -366,6 +366,7 @@ def test_what_happened_in_a_month_is_told_by_the_day(
     assert answer.found
     lines = answer.text.splitlines()
     assert lines[0].startswith("2024-11-12, notes: ")
+    assert "2024-11-12, notes: The street lamp was off. [" in answer.text
     assert "2024-11-12, notes: The van was broken into last night. [" in answer.text
     assert lines[-1] == "2024-11-20, notes: The new beam is in. [3]"
     assert "party" not in answer.text

@@ -189,6 +189,8 @@ def test_import_says_what_it_would_take(memctl: Run, tmp_path: Path) -> None:
     story.write_text("Once upon a time there was a chart.")
     done = memctl("session", "import", str(story))
     assert (done.code, "holds no conversation" in done.err) == (1, True)
+    piped = memctl("session", "import", "-")
+    assert (piped.code, "memctl session record" in piped.err) == (2, True)
 
 
 def test_imported_messages_have_their_times_and_no_results_of_tools(

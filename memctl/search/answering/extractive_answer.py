@@ -964,7 +964,7 @@ def period_answer(outcome: SearchOutcome) -> Answer | None:
         return None
     is_day = period.first == period.last
     lines = [
-        f"{_origin(item, with_day=not is_day)}{plain_quote(item.excerpt.text)} [{number}]"
+        f"{_origin(item, with_day=not is_day)}{_without_day(item)} [{number}]"
         for number, item in enumerate(shown, start=1)
     ]
     return Answer(
@@ -974,6 +974,13 @@ def period_answer(outcome: SearchOutcome) -> Answer | None:
         confidence=_PERIOD_CONFIDENCE,
         citations=tuple(cite(number, item.excerpt) for number, item in enumerate(shown, start=1)),
     )
+
+
+def _without_day(item: _Event) -> str:
+    """Return what is quoted of a statement without the day that stands before it already."""
+    quote = plain_quote(item.excerpt.text)
+    day = re.match(rf"{item.made_at.date().isoformat()}(?:\s*[:,–-]\s*|\s+)(?=\S)", quote)
+    return quote[day.end() :] if day else quote
 
 
 def _origin(item: _Event, *, with_day: bool) -> str:

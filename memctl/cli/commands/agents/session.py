@@ -581,6 +581,8 @@ def import_(
     alone, so that a file may come again with more.
     """
     refuse_empty({"--id": session_id, "--namespace": namespace})
+    if "-" in files:
+        raise UsageError("session import takes files", "from a pipe: memctl session record ID")
     paths = [parse_path(each) for each in files]
     with context.open_for_dry_run(kb) if dry_run else context.writing(kb) as base:
         with (
