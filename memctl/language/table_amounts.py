@@ -112,6 +112,17 @@ _MONEY_OUT = lazy_regex(
     re.IGNORECASE,
 )
 """The names of two columns of one table: what came in and what went out."""
+_OF_DEBTOR = lazy_regex(
+    r"(?:customers?|clients?|debtors?|payers?|tenants?|members?|buyers?|borrowers?|kunden?|mieter"
+    r"|client[es]?|cliente)(?:[ _]name)?",
+    re.IGNORECASE,
+)
+_OF_CREDITOR = lazy_regex(
+    r"(?:suppliers?|vendors?|creditors?|payees?|contractors?|lenders?|lieferanten?|fournisseurs?"
+    r"|proveedor|fornitore)(?:[ _]name)?",
+    re.IGNORECASE,
+)
+"""The names of columns of who owes money and of whom it is owed to."""
 _BESIDE_DATE = lazy_regex(r"[\sT]*(?:\d\d?:\d\d(?::\d\d(?:\.\d+)?)?\s*Z?)?[\s.,]*")
 _LIST_PRICE = lazy_regex(
     r"(?:.*[\W_])?(?:prices?|rates?|tariff|preis|tarif|prix|prezzo|precio)(?:[\W_].*)?",
@@ -443,6 +454,16 @@ def times_in_column(
             return None
         times.append(time)
     return tuple(times)
+
+
+def of_debtor(name: str) -> bool:
+    """Return whether a column says who has to pay."""
+    return _OF_DEBTOR.fullmatch(name) is not None
+
+
+def of_creditor(name: str) -> bool:
+    """Return whether a column says who is to be paid."""
+    return _OF_CREDITOR.fullmatch(name) is not None
 
 
 def paid_column(rows: Sequence[Cells]) -> str:

@@ -1167,6 +1167,32 @@ def test_paid_rows_and_what_others_owe_are_not_what_is_owed(
     assert not ask(shelf, question).found
 
 
+@pytest.mark.parametrize(
+    ("rows", "question"),
+    [
+        (("number: 1; customer: Haas; amount: 200 EUR; paid on: -",
+          "number: 2; customer: Haas; amount: 300 USD; paid on: -",
+          "number: 3; customer: Haas; amount: 10 USD; paid on: 2026-02-01"),
+         "How much does Haas owe us?"),
+        (("number: 1; customer: Haas; item: desk; amount: 100; paid on: 2026-02-01",
+          "number: 2; customer: Berg; item: chairs for Haas; amount: 200; paid on: -"),
+         "What does Haas still owe?"),
+        (("number: 1; name: Haas; amount: 100; paid on: 2026-02-01",
+          "number: 2; name: Haas; amount: 200; paid on: -"),
+         "How much do we owe Haas?"),
+        (("number: 1; customer: Haas; amount: 100; due: 2027-12-31; paid on: 2026-02-01",
+          "number: 2; customer: Haas; amount: 200; due: 2027-12-31; paid on: -"),
+         "Which invoices are overdue?"),
+    ],
+)  # fmt: skip
+def test_what_is_owed_is_not_guessed(
+    shelf: Shelf, memory_of: MemoryOf, rows: Sequence[str], question: str
+) -> None:
+    shelf.put([memory_of("x", "\n".join(rows), title="invoices", row=1)])
+    given = ask(shelf, question)
+    assert not given.found or given.method != "total/1"
+
+
 ACCOUNTS = (
     "Date: 2025-04-02; Item: Posters; Category: Summer fair; Out: 117.50",
     "Date: 2025-07-05; Item: Tickets; Category: Summer fair; In: 1908.00",

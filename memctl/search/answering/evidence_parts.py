@@ -823,28 +823,34 @@ def _stem(noun: str) -> str:
 _LONG_WORD = lazy_regex(r"[^\W\d_][\w'’-]+")
 _ASKS_NAME = lazy_regex(
     r"(?:^\W*|\bwhat(?:['’]s| is| was| are| were) )(?:the )?names? of"
-    r" (?:the|our|my|his|her|their)\b",
+    r" (?:the|our|my|his|her|their)\b.*\b(?:who|man|woman|person|lady|guy)\b",
     re.IGNORECASE,
 )
+_SAYS_NAME = lazy_regex(r"\b(?:called|named?|known as)\b", re.IGNORECASE)
 _SMALL_NUMBER = rf"(?:[2-9]|1\d|20|{'|'.join(_SMALL_NUMBERS)})"
 _ASKS_WHICH_OF_MANY = lazy_regex(
     rf"\b(?:what|which) (?:(?:are|were|is|was) )?(?:the |our |my |her |his |their )?"
     rf"(?P<number>{_SMALL_NUMBER}) (?:[\w'’-]+ )?(?P<noun>[a-z]{{3,}}s)\b",
     re.IGNORECASE,
 )
+_LISTS = lazy_regex(r",|;|\band\b", re.IGNORECASE)
 _ASKS_FOR_NOW = lazy_regex(
     r"\b(?:now|nowadays|currently|at (?:the moment|present))\b", re.IGNORECASE
 )
 _WAS_UNTIL = lazy_regex(
-    r"\b(?:was|were|used to be|had been)\b[^.;]*\b(?:until|till)\b(?! (?:now|today)\b)",
+    r"\b(?:was|were|used to be|had been)\b[^.;,]{0,120}?\b(?:until|till) (?!now\b|today\b)"
+    r"[^.;,:]{1,40}\W*$",
     re.IGNORECASE,
 )
-_SAYS_NOW = lazy_regex(r"\b(?:now|since|is|are|['’]s)\b", re.IGNORECASE)
 
 
 def lacks_name(text: str, question: str) -> bool:
     """Return whether a question asks for somebody's name, and a text in English has no new one."""
-    return _ASKS_NAME.search(question) is not None and not has_new_name(text, question)
+    return (
+        _ASKS_NAME.search(question) is not None
+        and _SAYS_NAME.search(text) is None
+        and not has_new_name(text, question)
+    )
 
 
 def has_new_name(text: str, question: str) -> bool:
@@ -865,16 +871,15 @@ def only_counts(text: str, question: str) -> bool:
         return False
     said = rf"\b{asked['number']} (?:[\w'’-]+ )?{re.escape(_stem(asked['noun']))}\w*"
     found = re.search(said, text, re.IGNORECASE)
-    return found is not None and not re.match(r"\W*[:(–—-]", text[found.end() :])
+    if found is None or re.match(r"\W*[:(–—-]", text[found.end() :]):
+        return False
+    around = text[: found.start()], text[found.end() :]
+    return all(len(_LISTS.findall(each)) < number_of(asked["number"]) - 1 for each in around)
 
 
 def only_tells_earlier(text: str, question: str) -> bool:
-    """Return whether a question asks for what is now, and a text says what was until then."""
-    return (
-        _ASKS_FOR_NOW.search(question) is not None
-        and _WAS_UNTIL.search(text) is not None
-        and _SAYS_NOW.search(text) is None
-    )
+    """Return whether a question asks for what is now, and a text only says what was until then."""
+    return _ASKS_FOR_NOW.search(question) is not None and _WAS_UNTIL.search(text) is not None
 
 
 _DENIES = lazy_regex(
@@ -1127,11 +1132,11 @@ def lacks_time(text: str, hit: Hit, question: str) -> bool:
 
 _PLANS = lazy_regex(
     r"\b(?:(?:is|are|['’]s|['’]re|now)(?: now| still)?"
-    r" (?:due|planned|scheduled|expected|(?:going|meant) to)|to be [\w-]+|will|shall"
-    r"|should be|plans? to|hop(?:es?|ing) to|['’]ll)\b",
+    r" (?:due|planned|scheduled|expected|(?:going|meant) to)|to be [\w-]+|(?-i:will)|shall"
+    r"|should be|plans? to|hop(?:es?|ing) to|['’]ll)\b(?P<when>[^.;,]{0,60})",
     re.IGNORECASE,
 )
-_TELLS_PAST = lazy_regex(r"\b(?:was|were|had|did|has|have|['’]ve|\w{2,}ed)\b", re.IGNORECASE)
+_ASKS_OF_PLAN = lazy_regex(r"\b(?:due|plan(?:ned)?|scheduled|expected|supposed)\b", re.IGNORECASE)
 
 
 _ASKS_WHAT_WAS_PAID = lazy_regex(
@@ -1151,11 +1156,10 @@ def only_plans(text: str, question: str) -> bool:
     """
     if _ASKS_WHAT_WAS_PAID.search(question) and not _ESTIMATES.search(question):
         return _ESTIMATES.search(text) is not None and _TELLS_PAYMENT.search(text) is None
-    return (
-        _ASKS_WHEN_IT_WAS.match(question) is not None
-        and _PLANS.search(text) is not None
-        and _TELLS_PAST.search(_PLANS.sub(" ", text)) is None
-    )
+    if _ASKS_WHEN_IT_WAS.match(question) is None or _ASKS_OF_PLAN.search(question):
+        return False
+    plan = _PLANS.search(text)
+    return plan is not None and may_tell_time(plan["when"]) and not has_date(text[: plan.start()])
 
 
 def may_tell_time(text: str) -> bool:

@@ -253,10 +253,12 @@ def _of_asked_time(
 ) -> Sequence[EvidenceSentence]:
     """Return the sentences that lie within the times to which a question limits its answer."""
     limits = _time_limits(outcome)
+    of_state = _ASKS_OF_STATE.match(outcome.asked.text) is not None
     return [
         item
         for item in sentences
-        if all(_lies_within(item, limit) for limit in limits) and _fits_day_of_asking(item, outcome)
+        if all(_lies_within(item, limit, asks_of_state=of_state) for limit in limits)
+        and _fits_day_of_asking(item, outcome)
     ]
 
 
@@ -650,28 +652,41 @@ _ENDS = lazy_regex(r"\b(?:until|till|up to|bis|jusqu['’]\w+|hasta|fino a[dl]?)
 """What stands before a time from which, or up to which, something is so."""
 
 
-def _lies_within(item: EvidenceSentence, limit: TimeExpression) -> bool:
+_ASKS_OF_STATE = lazy_regex(
+    r"\W*(?:(?:what|who|where|which)(?:\W+\w+){0,3}? (?:was|were)|how \w+ (?:was|were))"
+    r"(?! \w+ed\b)\b(?!.*\b(?:decid|agree|announc|sign|promis|discuss|said|done)\w*)",
+    re.IGNORECASE,
+)
+"""Asks what something was, and not for what was done or said."""
+
+
+def _lies_within(item: EvidenceSentence, limit: TimeExpression, *, asks_of_state: bool) -> bool:
     """Return whether a sentence was said in a period, or tells of a day in it.
 
     So does one with the words of the question for that: "before the party".  One that tells of
-    earlier days alone is not of the day on which it was said, nor one of what is so "from May on"
-    of the time before May.
+    earlier days alone is not of the day on which it was said.  Where a state is asked for, what is
+    so "from May on" was not so before May.
     """
     if limit.text.casefold() in item.text.casefold():
         return True
     said, name = item.hit.created_at, limit.text.partition(" ")[2]
     named = re.search(rf"\b{re.escape(name)}\b", item.text, re.IGNORECASE) if name else None
-    if named and limit.first == date.min and _BEGINS.search(item.text, 0, named.start()):
-        return False
+    is_outside = bool(
+        named and limit.first == date.min and _BEGINS.search(item.text, 0, named.start())
+    )
     told = list[tuple[date, date]]()
     for span in date_spans(item.text, said):
         first, last = days_of_iso(span.iso)
-        begins = _BEGINS.search(item.text, 0, span.start) and first > limit.last
-        if begins or (_ENDS.search(item.text, 0, span.start) and last < limit.first):
-            return False
-        told.append((first, last))
+        if (first > limit.last and _BEGINS.search(item.text, 0, span.start)) or (
+            last < limit.first and _ENDS.search(item.text, 0, span.start)
+        ):
+            is_outside = True
+        else:
+            told.append((first, last))
     if any(first <= limit.last and last >= limit.first for first, last in told):
         return True
+    if is_outside and asks_of_state:
+        return False
     is_report = bool(told) and all(last < said.date() for _, last in told)
     return not is_report and limit.contains(said.date())
 

@@ -55,6 +55,8 @@ from memctl.language.table_amounts import (
     is_summable,
     is_unpaid,
     number,
+    of_creditor,
+    of_debtor,
     paid_column,
     reductions,
     row_cells,
@@ -168,7 +170,7 @@ _STATES = "paid invoiced billed issued sent done used received bezahlt payé pag
 _LISTS = lazy_regex(r",|\b(?:and|or|und|oder|et|ou|y|o|e)\b", re.IGNORECASE)
 _PARTICIPLE = lazy_regex(r"[^\W\d_]{2,}ed", re.IGNORECASE)
 _ASKS_UNPAID = lazy_regex(
-    r"\W*(?:(?:which|what) (?P<things>\w+) (?:(?:are|is)(?: still)? (?:unpaid|outstanding|overdue)"
+    r"\W*(?:(?:which|what) (?P<things>\w+) (?:(?:are|is)(?: still)? (?:unpaid|outstanding)"
     r"|(?:are|is|have|has)(?: still)? not(?: yet)?(?: been)? paid(?: yet)?"
     r"|ha(?:ven|sn)['’]t(?: been)? paid(?: yet)?)"
     r"|(?:how much(?: money)?|what) do(?:es)? (?P<debtor>(?!(?:we|i)\b).{1,60}?)(?: still)? owe"
@@ -424,40 +426,40 @@ def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
         return None
     things = _terms(outcome, asked["things"] or "")
     of_whom = _terms(outcome, asked["debtor"] or asked["creditor"] or asked["payer"] or "")
-    found: list[tuple[str, tuple[TableRow, ...]]] = []
+    found: list[tuple[str, list[str], tuple[TableRow, ...]]] = []
     for rows in outcome.tables:
         cells = _cells(rows)
         state = next(iter(state_paid(cells)), "")
         paid = paid_column(cells) or state
         if not paid or not things <= _terms_of(outcome, *_titles(rows), *rows[0].cells):
             continue
-        if not _may_owe(asked, rows):
+        of_name = of_creditor if asked["creditor"] else of_debtor
+        names = [name for name in column_names(cells) if of_name(name)] if of_whom else []
+        if of_whom and len(names) != 1:
             continue
         due = [
             row
             for row in rows
-            if not is_cancelled(row.cells) and of_whom <= _terms_of(outcome, *row.cells.values())
+            if not (is_cancelled(row.cells) or is_sum(row.cells))
+            and (not of_whom or of_whom <= _terms_of(outcome, row.cells.get(names[0], "")))
         ]
         unpaid = tuple(row for row in due if is_unpaid(row.cells.get(paid, "")))
         if state and any((row in unpaid) != is_unpaid(row.cells.get(state, "")) for row in due):
             return None  # it isn't known which of two columns is right
         if unpaid:
-            found.append(("" if things else amount_column(cells), unpaid))
-    if len(found) != 1 or len(found[0][1]) > _MOST_LISTED:
+            found.append(("" if things else amount_column(cells), names, unpaid))
+    if len(found) != 1 or len(found[0][2]) > _MOST_LISTED:
         return None
-    amount, unpaid = found[0]
-    if not things and not all(is_number(row.cells.get(amount, "")) for row in unpaid):
+    amount, names, unpaid = found[0]
+    if not things and (
+        not all(is_number(row.cells.get(amount, "")) for row in unpaid)
+        or len(currencies(_cells(unpaid), amount)) > 1
+    ):
         return None
     lines = [row.text for row in unpaid]
     if not things:
         plain = with_plain_decimals(_cells(unpaid))
         lines[0] = f"{written(sum(number(row[amount]) for row in plain))} unpaid: {lines[0]}"
-    names = {
-        value
-        for row in unpaid
-        for value in row.cells.values()
-        if of_whom and of_whom <= _terms_of(outcome, value)
-    }
     excerpts = joined_by_passage(HitExcerpt(row.hit, row.start, row.end) for row in unpaid)
     numbers = {each.hit.memory_id: place for place, each in enumerate(excerpts, start=1)}
     answer = Answer(
@@ -470,16 +472,8 @@ def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
         confidence=_CONFIDENCE,
         citations=tuple(cite(place, each) for place, each in enumerate(excerpts, start=1)),
     )
-    return _as_unsure(answer) if len(names) > 1 else answer
-
-
-def _may_owe(asked: re.Match[str], rows: Sequence[TableRow]) -> bool:
-    """Return whether a table may be of what others owe, or of what is owed to others, as asked."""
-    said = re.sub(r"[_\W]+", " ", " ".join([*_titles(rows), *column_names(_cells(rows))]))
-    is_income, is_costs = bool(IS_INCOME.search(said)), bool(IS_COSTS.search(said))
-    if is_income == is_costs or asked["things"]:
-        return True
-    return is_costs if asked["creditor"] else is_income
+    are_several = len({row.cells[name] for name in names for row in unpaid}) > 1
+    return _as_unsure(answer) if are_several else answer
 
 
 def unsure_of_rows(outcome: SearchOutcome, answer: Answer) -> Answer:
