@@ -54,11 +54,20 @@ _CALLED_OFF = re.compile(r"\b(?:cancel\w*|called off|abgesagt|annul\w*|cancelad\
 _FROM = re.compile(r"\b(?:from|von|vom|de|du|desde|da)\s+(?:\w+\s+){0,2}\W?$", re.IGNORECASE)
 _TO = re.compile(r"\s*(?:[\w'’-]+\s+){0,4}?(?:to|till|auf|bis|à|au|a|al)\s+\W?$", re.IGNORECASE)
 _REFUSED = re.compile(
-    r"\b(?:lost|rejected|refused|declined|defeated|withdrawn|voted down|turned down|not carried|"
-    r"abgelehnt|rejetée?|rechazad[ao]|respint[ao]|verworpen)\b",
+    r"\b(?:(?:was|were|is|are|be|been|being|got)\s+(?:\w+\s+){0,2}?(?:lost|rejected|refused|declined"
+    r"|defeated|withdrawn|voted down|turned down|not carried)"
+    r"|abgelehnt|rejetée?|rechazad[ao]|respint[ao]|verworpen)\b",
     re.IGNORECASE,
 )
-"""Says that what was proposed will not be."""
+"""Says, after a value, that what was proposed will not be."""
+_REFUSES = re.compile(r"\b(?:rejected|refused|voted down|turned down|withdrew)\b", re.IGNORECASE)
+"""The same before a value."""
+_OBJECTION = re.compile(
+    r"\b(?:objections?|objected|appeals?|appealed|complaints?|protests?|opposition|einspr[uü]che?|"
+    r"widerspr[uü]che?|recours|recurso|ricorso|bezwaar)\b",
+    re.IGNORECASE,
+)
+"""What is refused so that the value stays."""
 _FROM_BARE_DAY = re.compile(
     r"\b(?:from|von|vom|de|du|dal) (?:the )?(?P<day>[0-3]?\d)(?:st|nd|rd|th|\.)? "
     r"(?:to|till|auf|bis|à|au|a|al) (?:the )?\W?$",
@@ -69,7 +78,8 @@ _FORMERLY = re.compile(
     r"\b(?:was|were|been(?: on| at)?|before that|previously|last (?:year|time|month|week)|"
     r"until (?:now|then)|formerly|used to (?:be|cost|pay)|instead of|rather than|"
     r"(?:up|down) from|compared (?:to|with)|war|waren|vorher|bisher|zuvor|statt|früher|"
-    r"avant|au lieu de|antes|prima)\b[^.;:]{0,16}$|\bnot(?: (?:at|on|in|for|the|till?))?\s\W?$",
+    r"avant|au lieu de|antes|prima)\b[^.;:]{0,16}$|\bnot(?: (?:at|on|in|for|the|till?))?\s\W?$|"
+    r"\b(?:before|previously|formerly|until now|vorher|bisher|zuvor|avant|antes|prima)\s?:\s*\W?$",
     re.IGNORECASE,
 )
 """Stands before a former value."""
@@ -357,7 +367,7 @@ def differing_pairs(statements: Sequence[Statement], weights: StemWeights) -> li
             first, second, difference, holders, weights
         ):
             score -= _STILL_VALID_PENALTY
-        if _is_refused(second, difference.later, holders):
+        if _is_refused(first, second, difference.later, holders, weights):
             continue
         pairs.append(Pair(first, second, difference, score))
     return sorted(pairs, key=lambda p: (-p.score, p.earlier.text, p.later.text))
@@ -442,14 +452,31 @@ def _is_still_valid(
     )
 
 
-def _is_refused(statement: Statement, slot: Slot, holders: ValueHolders) -> bool:
-    """Return whether what was to have a value is said to have been turned down, then or later."""
+def _is_refused(
+    first: Statement, second: Statement, slot: Slot, holders: ValueHolders, weights: StemWeights
+) -> bool:
+    """Return whether the later value of a pair is said to have been turned down, then or later.
+
+    Another document says so only of the same subject.
+    """
+    least = weights.shared_weight(first, second)
     return any(
-        not each.precedes(statement)
+        not each.precedes(second)
         and agree(other.value, slot.value)
-        and _REFUSED.search(each.text) is not None
-        for stem in statement.stems - stems_of_cues()
+        and _says_refused(each.text, other.value)
+        and (each.document == second.document or weights.shared_weight(each, second) >= least)
+        for stem in second.stems - stems_of_cues()
         for each, other in holders.get((slot.value.kind, stem), ())
+    )
+
+
+def _says_refused(text: str, value: Value) -> bool:
+    """Return whether the clause that has a value says that it was turned down."""
+    ends = [0, *(end for found in _CLAUSE_BREAK.finditer(text) for end in found.span()), len(text)]
+    start = max(end for end in ends if end <= value.start)
+    stop = min(end for end in ends if end >= value.end)
+    return _OBJECTION.search(text, start, stop) is None and bool(
+        _REFUSED.search(text, value.end, stop) or _REFUSES.search(text, start, value.start)
     )
 
 
@@ -578,13 +605,11 @@ def _difference(
     changing = _stems_of_change(first.text) | _stems_of_change(second.text)
     former = _former_starts(second)
     for mine in first.slots:
-        if any(
-            _restates_value(mine, each)
-            for each in second.slots
-            if not (has_cue and each.value.start in former)
-        ):
+        if not has_cue and any(_restates_value(mine, each) for each in second.slots):
             continue
         for theirs in second.slots:
+            if theirs.value.start in former:
+                continue
             if not _comparable(mine, theirs) or _are_of_own_days(first, mine, second, theirs):
                 continue
             is_of_entry = "other" in (first.memory.doc_type, second.memory.doc_type)
@@ -737,8 +762,7 @@ def _restates_value(slot: Slot, later: Slot) -> bool:
     """Return whether a later statement gives the same value of the same thing."""
     kinds = {slot.value.kind, later.value.kind}
     is_like = len(kinds) == 1 or kinds <= set(NUMERIC)
-    is_one = bool(slot.near & later.near) or is_telling_amount(slot)
-    return is_like and is_one and later.value.agrees_with(slot.value)
+    return is_like and bool(slot.near & later.near) and later.value.agrees_with(slot.value)
 
 
 def is_telling_amount(slot: Slot) -> bool:
@@ -833,6 +857,11 @@ _REGRET = re.compile(
 _CLAUSE_END = re.compile(
     r"[,.;:!?()](?=\s|$)|\s[-–—]\s|\b(?:so|because|since|due to|but|weil|denn)\b", re.IGNORECASE
 )
+_CLAUSE_BREAK = re.compile(
+    rf"{_CLAUSE_END.pattern}|\b(?:and|or|as|after|although|when|while|who|which|until)\b",
+    re.IGNORECASE,
+)
+"""The same, and what begins a clause on something else."""
 ANY_PLAN = re.compile(
     r"\b(?:dates?|days?|slots?|appointments?|termine?|rendez-vous|citas?|appuntament[oi])\b",
     re.IGNORECASE,

@@ -93,7 +93,8 @@ class Language(Struct, frozen=True):
     """Words before a length of time that ends today: ``last`` three weeks."""
     keeping: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What users ask with for something to be kept: ``requests`` before a colon or a clause, which
-    ``that`` begins, or before ``this``; ``labels`` before a colon alone, and ``please``."""
+    ``that`` begins, or before ``this``; ``labels`` before a colon alone, and ``please``; and
+    ``replies``, which say nothing of their own that could be kept."""
     introducing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What people say of themselves with: their ``name``, their ``home`` and their ``work``."""
     stating: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

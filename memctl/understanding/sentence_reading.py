@@ -358,12 +358,17 @@ def statements(
 def _repeated(read: Sequence[ReadLine]) -> set[int]:
     """Return the places of what was said in the same words before, as at the end of each page.
 
-    An entry of another day says something new.
+    The same under other titles or of another day says something new, and so does what goes on
+    from another sentence: "She pays 500 EUR."
     """
-    places: dict[tuple[str, date | None], int] = {}
+    seen: set[tuple[str, str, date | None]] = set()
+    places = set()
     for place, item in enumerate(read):
-        places.setdefault((item.text.casefold(), item.day), place)
-    return set(range(len(read))) - set(places.values())
+        key = item.text.casefold(), item.titles, item.day
+        if key in seen and not _leaves_open_who([item]):
+            places.add(place)
+        seen.add(key)
+    return places
 
 
 def _is_specific(item: ReadLine) -> bool:

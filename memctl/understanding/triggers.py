@@ -225,20 +225,23 @@ def _closing_trigger(message: str, quoted: Sequence[tuple[int, int]]) -> Trigger
     """Return what a message asks to be kept with its last words: "I'm vegan, remember that".
 
     It is the paragraph before these words, or the message before where that only replies to it.
+    "Remember that?" asks whether somebody does.
     """
-    first = max(0, len(message.rstrip()) - _MOST_CLOSING)
-    places = [
-        (first + close.start(), first + close.end()) for close in _CLOSES.finditer(message[first:])
-    ]
+    stop = len(message.rstrip())
+    first = max(0, stop - _MOST_CLOSING)
+    places = [close.span() for close in _CLOSES.finditer(message, first, stop)][::-1]
     for end, begin in places if first else [(0, 0), *places]:
-        asks = _closing_words().fullmatch(message, begin)
-        if asks is None or any(start <= asks.start("said") < stop for start, stop in quoted):
+        asks = _closing_words().fullmatch(message, begin, stop)
+        if asks is None or any(a <= asks.start("said") < b for a, b in quoted):
+            continue
+        is_question = "?" in message[asks.end("said") : stop]
+        if is_question and not (_POLITE.match(message, begin) or _PLEASE.match(message, begin)):
             continue
         start = max((gap.end() for gap in _EMPTY_LINE.finditer(message[:end].rstrip())), default=0)
         text = without_inline_tags(message[start:end])
         if text.endswith(QUESTION_MARKS) or _ASKS.match(text) or _REPORTED.search(text):
             return NO_TRIGGER
-        is_reply = _only_replies().match(text) is not None
+        is_reply = _only_replies().fullmatch(text) is not None
         return Trigger(
             detected=True,
             memory_type="important_fact",
@@ -433,13 +436,22 @@ def _keeping(key: str) -> str:
 
 @cache
 def _only_replies() -> re.Pattern[str]:
-    """Return what matches a reply to the message before: "thanks!", "that is a good one"."""
-    this = rf"(?:this|that|it|{_keeping('this')})"
-    pattern = (
-        rf"\W*(?:thank\w*|sounds|looks|seems|{this})\b|(?:\W*\w+){{0,2}}\W*\Z"
-        rf"|.*\b{this}\W*\Z"
+    """Return what matches a reply that says nothing of its own: "thanks!", "that is a good one".
+
+    What may say something is none, however short: "Soy vegano", "It's cancelled".
+    """
+    good = (
+        r"(?:so\s+|very\s+|really\s+|too\s+|an?\s+)*"
+        r"(?:good|great|nice|funny|cool|lovely|fine|perfect|awesome|amazing|interesting|true|right)"
+        r"(?:\s+(?:one|idea|point))?"
     )
-    return re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    english = (
+        rf"thank(?:s| you)(?:\s+(?:so|very|much|a lot|again))*|(?:sounds|looks|seems)\s+{good}"
+        rf"|(?:(?:this|that|it)(?:['’]s|\s+(?:is|was))\s+)?{good}"
+        r"|ok(?:ay)?|yes|yeah|yep|no|nope|oh|wow|well|sure|exactly|correct|agreed|indeed|got it"
+        r"|i see|lo+l|lmao|rofl|(?:ha|he|hi|ja|je){2,}h?"
+    )
+    return re.compile(rf"\W*(?>(?:{english}|{_keeping('replies')})(?!\w)\W*)*", re.IGNORECASE)
 
 
 @cache

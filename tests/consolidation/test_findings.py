@@ -1798,3 +1798,41 @@ def test_notes_without_marks_are_set_apart_in_a_quote(
     after = "New rent from 1 September 2025: £395 a month (was 340)."
     notes = (note(before, "2025-03-15", "a.md"), note(after, "2025-10-02", "b.md"))
     assert "August he says / deposit 680 paid" in insights_of(*notes)["change"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_told"),
+    [
+        ("1,100 EUR", "now 1,250 EUR a month; the objection of the tenants was rejected.", True),
+        ("1,100 EUR", "now 1,250 EUR a month, because the discount was withdrawn.", True),
+        ("1,400 EUR", "now lower and has declined to 1,250 EUR a month.", True),
+        (
+            "1,100 EUR",
+            "now 1,250 EUR a month. The objection to a rent of 1,250 EUR was rejected.",
+            True,
+        ),
+        ("500 EUR", "now 600 EUR a month, and the deposit of the workshop is 500 EUR.", True),
+        ("500 EUR", "now 600 EUR a month (before: 500 EUR).", True),
+        ("500 EUR", "now 600 EUR a month (previously: EUR 500).", True),
+        ("600 EUR", "now 600 EUR a month (previously 500 EUR).", False),
+        ("1,100 EUR", "to be raised to 1,250 EUR. The board rejected 1,250 EUR of rent.", False),
+        ("1,100 EUR", "to be new. The proposal of a rent of 1,250 EUR now was rejected.", False),
+    ],
+)
+def test_a_change_is_told_unless_its_own_value_was_turned_down(
+    insights_of: Callable[..., dict[str, str]], note: Note, before: str, after: str, is_told: bool
+) -> None:
+    rent = "The rent of the Harbour Street workshop is"
+    old = fact(note, f"{rent} {before} a month.", "2026-03-15", "a.md")
+    new = fact(note, f"{rent} {after}", "2026-05-02", "b.md")
+    assert ("change" in insights_of(old, new)) is is_told
+
+
+def test_a_day_is_moved_though_the_earlier_one_was_rejected(
+    insights_of: Callable[..., dict[str, str]], note: Note
+) -> None:
+    opening = "The opening of the Harbour Street workshop is"
+    old = fact(note, f"{opening} on 3 June 2026.", "2026-03-15", "a.md")
+    said = "now on 17 June 2026, since the earlier date was rejected by the board."
+    new = fact(note, f"{opening} {said}", "2026-05-02", "b.md")
+    assert "went from 3 June 2026 to 17 June 2026" in insights_of(old, new)["change"]

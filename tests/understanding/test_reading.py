@@ -342,12 +342,35 @@ def test_lines_without_marks_are_kept_apart_in_one_statement() -> None:
     )
 
 
-def test_what_stands_under_each_heading_is_kept_once() -> None:
+def test_what_each_part_of_a_text_repeats_is_kept_once() -> None:
     note = "Installation should be carried out by Ann Lee, who records the 14 readings in the log."
     parts = ("The tank holds 3.8 litres.", "The rods have 25 watts.", "The fuse has 2 amps.")
     text = "\n\n".join(f"{part} {note}" for part in parts)
     found = understood(text).distilled
     assert sum("Installation" in each.text for each in found) <= 1
+
+
+@pytest.mark.parametrize("titles", [("Rooms > Kitchen", "Rooms > Bath"), ("Falcon", "Eagle")])
+def test_the_same_words_under_another_heading_are_kept_too(titles: tuple[str, str]) -> None:
+    said = "Decision: approved by the board on 3 May.\nThe budget is 5,000 EUR.\n"
+    segments = tuple(
+        Segment(place * len(said), (place + 1) * len(said), heading=heading)
+        for place, heading in enumerate(titles)
+    )
+    found = [each.text for each in understood(said * 2, segments=segments).distilled]
+    first, second = (heading.rpartition(" > ")[2] for heading in titles)
+    assert found == [
+        f"{first}: Decision: approved by the board on 3 May.",
+        f"{first}: The budget is 5,000 EUR.",
+        f"{second}: Decision: approved by the board on 3 May.",
+        f"{second}: The budget is 5,000 EUR.",
+    ]
+
+
+def test_the_same_words_about_somebody_else_are_kept_with_who_they_are_about() -> None:
+    text = "Ann Lee moved to Berlin in May. {0}\n\nBo Lund moved to Paris in June. {0}\n"
+    [found] = understood(text.format("She pays 500 EUR of rent.")).distilled
+    assert found.text == "Bo Lund moved to Paris in June. She pays 500 EUR of rent."
 
 
 def test_a_statement_that_says_its_own_day_has_it_once() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 from trigger_sentences import FACTS, MEMORIES, TRAPS
 
@@ -84,6 +86,15 @@ def test_a_message_that_points_back_means_the_one_before_it() -> None:
         ("I live in Graz. Can you remember that?", "I live in Graz"),
         ("Ich bin Vegetarierin, merk dir das bitte.", "Ich bin Vegetarierin"),
         ("Je suis végétarien, retiens ça", "Je suis végétarien"),
+        ("It's my birthday on 3 May, remember that.", "It's my birthday on 3 May"),
+        ("This Friday is my mother's birthday, remember that.", "This Friday is my mother's"),
+        ("My address is 5 Elm St, Ulm, please remember this", "My address is 5 Elm St, Ulm"),
+        ("Thanksgiving is at our place this year, remember that", "Thanksgiving is at our place"),
+        ("My code is 4711 and Ann knows that, remember this", "My code is 4711 and Ann knows that"),
+        ("It's cancelled, remember that", "It's cancelled"),
+        ("Soy vegano, recuerda esto", "Soy vegano"),
+        ("Sono vegano, ricorda questo", "Sono vegano"),
+        ("Bin Veganer, merk dir das", "Bin Veganer"),
     ],
 )
 def test_the_last_words_of_a_message_keep_what_it_says_before_them(message: str, text: str) -> None:
@@ -95,7 +106,17 @@ def test_the_last_words_of_a_message_keep_what_it_says_before_them(message: str,
 
 @pytest.mark.parametrize(
     "message",
-    ["lol. remember that one!", "Thank you so much! Remember that.", "Das ist gut, merk dir das"],
+    [
+        "lol. remember that one!",
+        "Thank you so much! Remember that.",
+        "That is a really good one, remember that",
+        "Das ist gut, merk dir das",
+        "ok, remember that",
+        "yes. remember that",
+        "ja, genau, merk dir das",
+        "haha, remember that",
+        "😂 - remember that",
+    ],
 )
 def test_what_only_replies_before_the_last_words_means_the_message_before(message: str) -> None:
     kept = kept_statement(message, ["The cat is ill."])
@@ -112,10 +133,21 @@ def test_what_only_replies_before_the_last_words_means_the_message_before(messag
         "What is the capital of Malta? Remember that.",
         "My brother told me, remember that.",
         "```\nThe gate is green, remember that\n```",
+        "We went to Rome in 2010 and it rained all week. Remember that?",
+        "We went to Rome in 2010, remember that?",
+        "We went to Rome in 2010, remember this?!",
+        "Wir waren 2010 in Rom, merk dir das?",
     ],
 )
 def test_last_words_that_do_not_ask_for_it_keep_nothing(message: str) -> None:
     assert not detect_trigger(message).detected
+
+
+@pytest.mark.parametrize("message", ["I'm vegan", "I'm vegan, remember that"])
+def test_spaces_at_the_end_of_a_message_are_passed_over_at_once(message: str) -> None:
+    begin = process_time()
+    assert detect_trigger(message + " " * 50_000).text == detect_trigger(message).text
+    assert process_time() - begin < 2
 
 
 def test_how_something_is_to_be_kept_is_nothing_to_keep() -> None:
