@@ -76,9 +76,7 @@ def test_the_default_knowledge_base_is_made_when_it_is_first_written_to(
         ),
     ],
 )
-def test_a_dry_run_makes_no_knowledge_base(
-    path: str, sent: dict[str, Any], tmp_path: Path
-) -> None:
+def test_a_dry_run_makes_no_knowledge_base(path: str, sent: dict[str, Any], tmp_path: Path) -> None:
     home = tmp_path / "home"
     with serving(home) as fresh:
         assert fresh().post(f"{KB}/{path}", **sent).status_code == 404
