@@ -15,6 +15,7 @@ _DAY = lazy_regex(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _DAYS = {"today": 0, "yesterday": 1, "tomorrow": -1}
 _DURATION = lazy_regex(r"(\d{1,11})\s*(s|min|h|d|w|m|y)?", re.ASCII)
 _SECONDS = {"s": 1, "min": 60} | {unit: hours * 3600 for unit, hours in _HOURS.items()}
+_CLOCKS_APART = timedelta(days=1)
 _DATE_HINT = "write 2026-03-01, 2026-03-01T09:30, 2026-03, 7d, 24h, today or yesterday"
 
 
@@ -44,6 +45,23 @@ def parse_instant(text: str, now: datetime) -> datetime:
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError):
         raise UsageError(f"{text!r} is no date", _DATE_HINT) from None
+
+
+def is_ahead(at: datetime, now: datetime) -> bool:
+    """Return whether an instant is so far ahead of now that no two clocks are so far apart."""
+    aware = at.replace(tzinfo=UTC) if at.tzinfo is None else at
+    return aware - now > _CLOCKS_APART
+
+
+def require_said(at: datetime, now: datetime) -> None:
+    """Refuse a time at which nothing can have been said: until then it would be the latest word.
+
+    Raises:
+        UsageError: It is more than a day ahead.
+    """
+    if is_ahead(at, now):
+        what = f"{at:%Y-%m-%d} is yet to come, so nothing was said then"
+        raise UsageError(what, "leave out the time of a message that is said now")
 
 
 def parse_expiry(ttl: str | None, expires: str | None, now: datetime) -> datetime | None:

@@ -157,7 +157,8 @@ class Sessions(Part):
         """Add messages; they are on disk when this returns, and found by the next query.
 
         Raises:
-            UsageError: One has neither words nor a file, is too long, or its number is taken.
+            UsageError: One has neither words nor a file, is too long, was said more than a day
+                from now, or its number is taken.
             UnreadableSource: A file cannot be read.
             NotFoundError: The conversation has been forgotten meanwhile.
         """

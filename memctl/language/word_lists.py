@@ -96,7 +96,10 @@ class Language(Struct, frozen=True):
     ``that`` begins, or before ``this``; ``labels`` before a colon alone, and ``please``; and
     ``replies``, which say nothing of their own that could be kept."""
     introducing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What people say of themselves with: their ``name``, their ``home`` and their ``work``."""
+    """What people say of themselves with: their ``name``, their ``home`` and their ``work``.
+
+    Such a sentence may begin with an ``opening``, or ``self``, its speaker.  A word of ``doubt`` in
+    it tells that others say it, or nobody."""
     stating: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Words before a colon by the type of statement that follows: ``decision``, ``preference``."""
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from memctl.errors import KnowledgeBaseNotFound, NotFoundError, UsageError
 from memctl.identity import DEFAULT_USER, conversations_of
+from memctl.instants import is_ahead
 from memctl.prompts import fenced
 from memctl.readers.transcripts import (
     MEMORY_TAG,
@@ -26,6 +27,8 @@ from memctl.readers.transcripts import (
 )
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from memctl.knowledge_base import KnowledgeBase
     from memctl.operations.operation_context import OperationContext
     from memctl.sessions.conversations import Message
@@ -271,7 +274,7 @@ def capture_turns(
     base = context.writing()
     session = _session(context, base, session_id, turns)
     known = {turn.external_id for turn in base.sessions.turns(session)}
-    new = [_message(turn) for turn in turns if turn.id not in known]
+    new = [_message(turn, context.now) for turn in turns if turn.id not in known]
     if new:
         base.sessions.say(session, *new)
     return len(new)
@@ -308,7 +311,9 @@ def _session(
         return base.sessions.start(session_id, user=user, agent=context.identity.agent, title=title)
 
 
-def _message(turn: TranscriptTurn) -> Message:
+def _message(turn: TranscriptTurn, now: datetime) -> Message:
+    """Return a turn as a message; one that a clock dated ahead was said now."""
     from memctl.sessions.conversations import Message
 
-    return Message(sender=turn.sender, content=turn.content, at=turn.at, external_id=turn.id)
+    at = None if turn.at is None or is_ahead(turn.at, now) else turn.at
+    return Message(sender=turn.sender, content=turn.content, at=at, external_id=turn.id)

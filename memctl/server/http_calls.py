@@ -194,10 +194,14 @@ class Calls:
         """
         if name is None:
             name = self._served[0] if self._served else self.home.name_to_write(None)
-        is_missing = name == self.home.config.default_kb and not self.home.exists(name)
-        if is_missing and self.is_served(name) and not self.read_only:
+        if self.is_to_be_made(name) and not self.read_only:
             self.home.open_for_writing(name).close()
         return self.require_served(name)
+
+    def is_to_be_made(self, name: str) -> bool:
+        """Return whether a knowledge base is offered, and made when it is first written to."""
+        is_missing = name == self.home.config.default_kb and not self.home.exists(name)
+        return is_missing and self.is_served(name)
 
     def require_writing(self) -> None:
         """Refuse to change anything on a server that only reads.
@@ -222,6 +226,7 @@ class Calls:
         effect: Effect = "read",
         *,
         of_home: bool = False,
+        dry_run: bool = False,
     ) -> T:
         """Carry out a call in this thread; see ``run``.
 
@@ -232,18 +237,19 @@ class Calls:
             self.require_writing()
         if effect == "destructive":
             self._close_idle()  # each keeps the state that it read last on disk
-        kbs = () if of_home else self._kbs(caller, effect)
+        kbs = () if of_home else self._kbs(caller, effect, makes=not dry_run)
         with self._context(replace(caller, kbs=kbs)) as context:
             return function(context)
 
-    def _kbs(self, caller: Caller, effect: Effect) -> tuple[str, ...]:
+    def _kbs(self, caller: Caller, effect: Effect, *, makes: bool) -> tuple[str, ...]:
         """Return the knowledge bases that a call is about; none for those that are always on.
 
         Raises:
             KnowledgeBaseNotFound: One of them is not there, or not offered.
         """
         if caller.kbs:
-            require = self.require_written if effect == "write" else self.require_served
+            is_written = makes and effect == "write"
+            require = self.require_written if is_written else self.require_served
             return tuple(require(name) for name in caller.kbs)
         if self._served:
             return tuple(self.require_served(name) for name in self._served)
@@ -366,6 +372,7 @@ async def run(
     *kbs: str,
     effect: Effect = "read",
     of_home: bool = False,
+    dry_run: bool = False,
     user: str | None = None,
 ) -> T:
     """Carry out in a thread what a request asks for, as the user and agent that it names.
@@ -376,6 +383,7 @@ async def run(
         kbs: The knowledge bases that it is about; by default all that are always on.
         effect: Whether it changes something.
         of_home: Whether it is about no knowledge base.
+        dry_run: Whether it only says what would be done: no knowledge base is made for it.
         user: The user, where another part of the request than its headers says who that is.
 
     Raises:
@@ -383,7 +391,9 @@ async def run(
     """
     calls, caller = calls_of(request), caller_of(request, *kbs)
     caller = caller if user is None else replace(caller, user=user)
-    return await calls.in_thread(lambda: calls.carry_out(caller, function, effect, of_home=of_home))
+    return await calls.in_thread(
+        lambda: calls.carry_out(caller, function, effect, of_home=of_home, dry_run=dry_run)
+    )
 
 
 def json_reply(

@@ -169,6 +169,7 @@ def route_of(endpoint: Endpoint) -> Route:
                 *kbs,
                 effect=endpoint.effect_of(parameters),
                 of_home=endpoint.of_home,
+                dry_run=getattr(parameters, "dry_run", False),
                 user=getattr(parameters, "user_id", None),
             )
         except VersionConflict as error:
@@ -196,7 +197,11 @@ async def _operation(request: Request) -> Response:
     parameters = check_arguments(operation.parameters, arguments, operation.name)
     kbs, effect = request.query_params.getlist(KB), operation.effect_of(parameters)
     result = await run(
-        request, lambda context: carry_out(operation, parameters, context), *kbs, effect=effect
+        request,
+        lambda context: carry_out(operation, parameters, context),
+        *kbs,
+        effect=effect,
+        dry_run=getattr(parameters, "dry_run", False),
     )
     return json_reply(result)
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from memctl.errors import NotFoundError, UsageError
 from memctl.identity import DEFAULT_USER
-from memctl.instants import last_instant, parse_instant
+from memctl.instants import last_instant, parse_instant, require_said
 from memctl.literals import (
     MAX_COMMUNITIES,
     MAX_HOPS,
@@ -38,11 +38,13 @@ from memctl.operations.memory_files import MemoryFileParameters, is_view_only, m
 from memctl.operations.operation_context import OperationContext
 from memctl.plain_values import to_plain
 from memctl.records import LEVELS, Filters, Level
-from memctl.server.http_calls import run_sql
+from memctl.server.http_calls import ShapeError, run_sql
 from memctl.server.http_endpoints import Endpoint, Listing, Place, Tagged, changes_in, with_kb
 from memctl.validation import Rule
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from memctl.graph.graph_views import GraphView
     from memctl.knowledge_base import KnowledgeBase
     from memctl.memories.memory_views import MemoryView
@@ -698,13 +700,27 @@ def _say(context: OperationContext, parameters: NewMessage, place: Place) -> obj
     message = Message(
         sender=parameters.sender,
         content=parameters.content,
-        at=None if parameters.at is None else parse_instant(parameters.at, context.now),
+        at=None if parameters.at is None else _said_at(parameters.at, context.now),
         turn=parameters.turn,
     )
     turn = base.sessions.say(session, message)[0]
     statement = base.sessions.captured(turn)
     base.sessions.compress_now_or_later(session)
     return {**to_plain(turn), **statement}
+
+
+def _said_at(text: str, now: datetime) -> datetime:
+    """Return when a message was said.
+
+    Raises:
+        ShapeError: It is no date, or one to come.
+    """
+    try:
+        at = parse_instant(text, now)
+        require_said(at, now)
+    except UsageError as error:
+        raise ShapeError(error.message, error.hint) from None
+    return at
 
 
 def _end_session(context: OperationContext, parameters: SessionEnd, place: Place) -> object:

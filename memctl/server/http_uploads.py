@@ -115,7 +115,7 @@ async def receive(request: Request, kb: str) -> Upload:
     """
     jobs = jobs_of(request)
     calls_of(request).require_writing()
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = _content_type(request)
     if kind != "application/octet-stream":
         refuse_query(request, "knowledge_base_id")
     job_id, folder = jobs.new_folder(kb)
@@ -133,17 +133,46 @@ async def receive(request: Request, kb: str) -> Upload:
         raise
 
 
-async def _receive_form(request: Request, job_id: str, folder: Path) -> Upload:
+def _content_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def _is_dry_run(request: Request) -> bool:
+    """Return whether a request asks only what would be done; its body can be read again.
+
+    Raises:
+        UsageError: It is neither JSON, nor a form, nor bytes.
+    """
+    kind = _content_type(request)
+    if kind == "multipart/form-data":
+        return bool(_strings((await _form_of(request)).multi_items()).get("dry_run"))
+    if kind == "application/octet-stream":
+        return bool(_strings(request.query_params.multi_items()).get("dry_run"))
+    return bool((await json_body(request)).get("dry_run"))
+
+
+async def _form_of(request: Request) -> FormData:
+    """Return the form that a request sends.
+
+    Raises:
+        UsageError: It cannot be read.
+    """
     try:
-        form: FormData
-        async with request.form(max_files=1, max_part_size=MAX_BODY_BYTES) as form:
-            arguments, name = _strings(form.multi_items()), ""
-            upload = form.get("file")
-            if isinstance(upload, UploadFile):
-                name = _file_name(upload.filename or "")
-                await _save(_pieces(upload), folder / "file" / name)
+        return await request.form(max_files=1, max_part_size=MAX_BODY_BYTES)
     except MultiPartException as error:
         raise UsageError(f"the form cannot be read: {error.message}") from None
+
+
+async def _receive_form(request: Request, job_id: str, folder: Path) -> Upload:
+    form = await _form_of(request)
+    try:
+        arguments, name = _strings(form.multi_items()), ""
+        upload = form.get("file")
+        if isinstance(upload, UploadFile):
+            name = _file_name(upload.filename or "")
+            await _save(_pieces(upload), folder / "file" / name)
+    finally:
+        await form.close()
     return Upload(job_id, folder, arguments, name)
 
 
@@ -259,8 +288,13 @@ JOB_KINDS = {INGEST: run_ingest, CONSOLIDATE: run_consolidation}
 
 async def _ingest(request: Request) -> Response:
     calls, named = calls_of(request), request.path_params["kb"]
-    kb = await calls.in_thread(lambda: calls.require_written(named))
-    upload = await receive(request, kb)
+    try:
+        is_dry_run = calls.is_to_be_made(named) and await _is_dry_run(request)
+        require = calls.require_served if is_dry_run else calls.require_written
+        kb = await calls.in_thread(lambda: require(named))
+        upload = await receive(request, kb)
+    finally:
+        await request.close()
     return await ingest_reply(request, kb, caller_of(request, kb), upload, json_reply)
 
 

@@ -21,6 +21,7 @@ from memctl.files import atomic_write, make_folder, open_regular
 from memctl.identity import DEFAULT_USER, checked_name, conversations_of
 from memctl.ids import storable
 from memctl.ingest.source_reading import redacted_metadata
+from memctl.instants import require_said
 from memctl.literals import MessageType, SessionStatus
 from memctl.models.protocols import estimate_tokens
 from memctl.paths import display_path, os_error_hint, os_error_reason
@@ -181,8 +182,8 @@ class Conversations(Struct, frozen=True):
         """Add messages; they are on disk when this returns, and found by the next query.
 
         Raises:
-            UsageError: One has neither words nor a file, is too long, or its number is taken by
-                other words.
+            UsageError: One has neither words nor a file, is too long, was said more than a day
+                from now, or its number is taken by other words.
             UnreadableSource: A file cannot be read.
             NotFoundError: The conversation has been forgotten meanwhile.
         """
@@ -295,6 +296,9 @@ class Conversations(Struct, frozen=True):
             raise UsageError("the message is empty", "say something, or add a file with --file")
         if len(message.content.encode("utf-8", "replace")) > LONGEST_MESSAGE:
             raise UsageError(f"the message is longer than {LONGEST_MESSAGE >> 20} MiB")
+        now = self.clock()
+        if message.at is not None:
+            require_said(message.at, now)
         external_id = message.external_id
         if external_id is not None and self.redacts:
             external_id = redact_name(external_id)
@@ -308,7 +312,7 @@ class Conversations(Struct, frozen=True):
             namespace=session.namespace,
             session_id=session.session_id,
             turn=message.turn or 0,
-            at=message.at or self.clock(),
+            at=message.at or now,
             sender=self.clean(message.sender),
             content=self.clean(message.content),
             message_type=type_,

@@ -28,6 +28,7 @@ from memctl.records import Filters
 from memctl.store.ledger.session_repositories import PROFILE_FIELDS, Profile
 from memctl.store.tables.filter_expressions import memory_filter
 from memctl.understanding.sentence_reading import bare_turn
+from memctl.understanding.triggers import quotations
 
 if TYPE_CHECKING:
     from memctl.config import NamespaceSettings
@@ -47,6 +48,7 @@ _OF_ONESELF = re.compile(r"\b(?:i|i['’]\w+|my|me|mine|ich|mein\w*|je|mon|ma|yo
 """What "we" do is of a project as often as of the user."""
 _INTRODUCING = ("name", "home", "work")
 _DAY_BEHIND = re.compile(r" \(\d{4}-\d\d-\d\d\)$")
+_OTHERS_WORDS = re.compile(r":(?!//|\d|[()-])|[：\"“”„«»`]|\n\s*\n")
 _STATED = ("preference", "important_fact", "memories", "plan", "decision")
 _COLUMNS = ("id", "type", "text", "speaker", "created_at", "importance", "session_id")
 _log = logging.getLogger(__name__)
@@ -210,16 +212,13 @@ class Profiles(Struct, frozen=True):
             (sentence, f"{sentence} ({turn.at.date()})")
             for turn in reversed(turns)
             if turn.sender == "user"
-            for sentence in (
-                turn.content[start:end] for start, end in split_sentences(turn.content)
-            )
-            if len(sentence) <= _LONGEST_LINE and not sentence.endswith(QUESTION_MARKS)
+            for sentence in _own_sentences(turn.content)
         ]
         known = [(line, line) for line in former.user_info.split("\n") if _DAY_BEHIND.search(line)]
         latest: dict[str, str] = {}
         for sentence, line in (*said, *known):
             for kind in _INTRODUCING:
-                if _introduces(kind).search(sentence):
+                if _introduces(kind).match(sentence) and not _is_doubtful(sentence):
                     latest.setdefault(kind, line)
         return list(dict.fromkeys(latest[kind] for kind in _INTRODUCING if kind in latest))
 
@@ -252,11 +251,60 @@ class Profiles(Struct, frozen=True):
         return replace(former, **fields, by=f"model/{chat.name}/{prompt.id}")
 
 
+def _own_sentences(message: str) -> list[str]:
+    """Return the sentences of a message that nobody else can have said, the last one first.
+
+    What stands behind a colon or an empty line, as what is to be translated does, in quotation
+    marks or in code may be another's.
+    """
+    start = opening.end() if (opening := _opening().match(message)) else 0
+    quoted = quotations(message)
+    spans = [
+        (first, last)
+        for first, last in split_sentences(message)
+        if not any(first < end and begin < last for begin, end in quoted)
+    ]
+    bare = list(message)
+    for begin, end in quoted:
+        bare[begin:end] = " " * (end - begin)
+    others = _OTHERS_WORDS.search("".join(bare), start)
+    limit = others.start() if others else len(message)
+    own = [message[first:last] for first, last in spans if last <= limit]
+    return [each for each in reversed(own) if len(each) <= _LONGEST_LINE]
+
+
+@cache
+def _opening() -> re.Pattern[str]:
+    """Return what matches the words before what people say of themselves: "Hi Max, ..."."""
+    words = any_phrase(phrases_of_all("introducing", "opening"))
+    return re.compile(rf"(?:(?:{words})\b(?:[^\S\n]+\w+)?[,.!\s]+)?", re.IGNORECASE)
+
+
 @cache
 def _introduces(kind: str) -> re.Pattern[str]:
-    """Return what matches a clause in which people say their name, home or work."""
+    """Return what matches a sentence in which people say their name, home or work.
+
+    It is their own if it begins with that, or with another clause of theirs.
+    """
     said = any_phrase(phrases_of_all("introducing", kind))
-    return re.compile(rf"(?:^|[,;.!–—]\s*|\b(?:and|und|et|y|e|en)\s+)(?:{said})\s", re.IGNORECASE)
+    own = any_phrase(
+        phrase for key in ("self", *_INTRODUCING) for phrase in phrases_of_all("introducing", key)
+    )
+    before = rf"(?:(?:{own})\s.*?(?:[,;–—]\s*|\b(?:and|und|et|y|e|en)\s+))?"
+    return re.compile(rf"{_opening().pattern}{before}(?:{said})\s", re.IGNORECASE | re.DOTALL)
+
+
+def _is_doubtful(sentence: str) -> bool:
+    """Return whether a sentence asks, or has a word that makes it another's or a supposition.
+
+    Those words are in small letters: a name may be Said.
+    """
+    return any(mark in sentence for mark in QUESTION_MARKS) or bool(_doubts().search(sentence))
+
+
+@cache
+def _doubts() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{any_phrase(phrases_of_all('introducing', 'doubt'))})\b")
 
 
 def _is_over(row: Row, today: date) -> bool:

@@ -197,7 +197,7 @@ def detect_trigger(message: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -
     lists that of ``memory``.  A label, with a colon, counts at the beginning of a sentence or line
     alone.  Other phrases count anywhere, but not in questions, negations or quotations.
     """
-    quoted = _quotations(message)
+    quoted = quotations(message)
     places = sorted(
         _places(message, (*_phrases(settings), _SAVE_THIS), quoted),
         key=lambda place: (place.start, -len(place.phrase.text)),
@@ -375,7 +375,7 @@ def label_type(sentence: str, settings: TriggerSettings = DEFAULT_TRIGGERS) -> T
     for phrase in _phrases(settings):
         is_plain = phrase.is_label and not phrase.is_clause
         if is_plain and (match := phrase.pattern.match(sentence)) is not None:
-            if any(start < match.end() <= end for start, end in _quotations(sentence)):
+            if any(start < match.end() <= end for start, end in quotations(sentence)):
                 return None
             return phrase.type if len(sentence[match.end() :].split()) > 2 else None
     return None
@@ -495,7 +495,8 @@ _SAVE_THIS = _Phrase(
 """What alone would point back, with what is to be kept behind it."""
 
 
-def _quotations(text: str) -> list[tuple[int, int]]:
+def quotations(text: str) -> list[tuple[int, int]]:
+    """Return where a text has what another person said, and code."""
     return [match.span() for match in _QUOTED.finditer(text)]
 
 

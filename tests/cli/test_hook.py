@@ -115,6 +115,16 @@ def test_what_was_said_is_appended_once_without_tools_and_reminders(
     assert "ash" in answer["answer"]["text"]
 
 
+def test_a_turn_that_a_wrong_clock_dated_ahead_is_kept_as_said_now(
+    memctl: Run, tmp_path: Path
+) -> None:
+    said_ahead = entry("user", "The keel is of oak.", 1, timestamp="2099-01-05T09:00:00.000Z")
+    path = write_lines(tmp_path / "t.jsonl", [said_ahead])
+    assert run_hook(memctl, "Stop", transcript_path=str(path)).code == 0
+    (turn,) = memctl("session", "show", SESSION, "-o", "json").json["turns"]
+    assert (turn["content"], turn["at"][:4] < "2099") == ("The keel is of oak.", True)
+
+
 @pytest.mark.parametrize(
     ("client", "event", "lines", "contents"),
     [

@@ -43,6 +43,18 @@ def test_a_pipe_of_messages_tells_it_for_each(memctl: Run) -> None:
     assert rows[0]["memory_type"] == "important_fact"
 
 
+def test_a_line_of_a_day_to_come_is_named_and_not_recorded(memctl: Run) -> None:
+    memctl("session", "start", "--id", "one")
+    lines = [
+        {"sender": "user", "content": "remember: the safe code is 8822", "at": "2099-01-05"},
+        {"sender": "user", "content": "remember: the safe code is 1111"},
+    ]
+    done = memctl("session", "record", "one", "-", stdin="\n".join(map(json.dumps, lines)))
+    assert done.code == 3
+    assert ["yet to come" in row.get("error", "") for row in done.rows] == [True, False]
+    assert "1111" in memctl("query", "What is the safe code?", "-o", "json").json["answer"]["text"]
+
+
 def test_every_phrase_keeps_one_memory_and_what_looks_like_one_keeps_none(memctl: Run) -> None:
     asked = {**MEMORIES, **FACTS}
     said = [("agent", text) for text in asked.values()]

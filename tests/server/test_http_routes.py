@@ -376,6 +376,8 @@ def test_a_conversation_is_carried_on(client: TestClient) -> None:
     assert told.json()["at"] == "2026-05-12T07:00:00Z"
     wrong = client.post("/v1/sessions/standup/messages", json=before | {"at": "soon"})
     assert wrong.status_code in (400, 422)
+    ahead = client.post("/v1/sessions/standup/messages", json=before | {"at": "2099-01-05"})
+    assert (ahead.status_code, "leave out" in ahead.text) == (422, True)
     shown = client.get("/v1/sessions/standup").json()
     assert [turn["content"] for turn in shown["turns"]] == [
         "remember: the gate closes at nine",

@@ -7,6 +7,7 @@ import logging
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from serving import Serve, listening, serving
@@ -62,6 +63,39 @@ def test_the_default_knowledge_base_is_made_when_it_is_first_written_to(
         assert fresh().post(f"{KB}/{path}", json=said).is_success
         answer = fresh().post("/v1/query", json={"question": "What is the door code?"}).json()
     assert "4711" in answer["answer"]["text"]
+
+
+@pytest.mark.parametrize(
+    ("path", "sent"),
+    [
+        ("ingest", {"json": {"text": "The door code is 4711.", "dry_run": True}}),
+        ("ingest", {"data": {"dry_run": "true"}, "files": {"file": ("a.txt", b"A boat.")}}),
+        (
+            "ingest?dry_run=true&filename=a.txt",
+            {"content": b"A boat.", "headers": {"content-type": "application/octet-stream"}},
+        ),
+    ],
+)
+def test_a_dry_run_makes_no_knowledge_base(path: str, sent: dict[str, Any], tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with serving(home) as fresh:
+        assert fresh().post(f"{KB}/{path}", **sent).status_code == 404
+        assert not (home / "kb").exists()
+        assert fresh().get(f"{KB}/memories").status_code == 404
+        sent = {key: value for key, value in sent.items() if key != "data"}
+        if "json" in sent:
+            sent["json"] = sent["json"] | {"dry_run": False}
+        kept = fresh().post(f"{KB}/{path.replace('dry_run=true', 'dry_run=false')}", **sent)
+    assert (kept.status_code, kept.json()["ingested"]) == (200, 1)
+
+
+def test_an_operation_in_a_dry_run_makes_no_knowledge_base(tmp_path: Path) -> None:
+    home, add = tmp_path / "home", "/v1/operations/add_document?kb=default"
+    said = {"content": "The door code is 4711."}
+    with serving(home) as fresh:
+        assert fresh().post(add, json=said | {"dry_run": True}).status_code == 404
+        assert not (home / "kb").exists()
+        assert fresh().post(add, json=said).json()["outcome"] == "ingested"
 
 
 def test_a_text_a_file_and_lines_are_remembered(serve: Serve, client: TestClient) -> None:

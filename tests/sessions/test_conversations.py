@@ -161,6 +161,17 @@ def test_a_clock_that_was_moved_back_changes_no_order(tmp_path: Path) -> None:
         assert [turn for turn, _ in turns_in_tables(base, session)] == [0, 1]
 
 
+def test_nothing_was_said_on_a_day_to_come(base: KnowledgeBase) -> None:
+    session = base.sessions.start("ahead")
+    now = datetime.now(UTC)
+    for at in (now + timedelta(hours=30), datetime(2099, 1, 5)):  # noqa: DTZ001
+        with pytest.raises(UsageError, match="yet to come"):
+            base.sessions.say(session, Message(sender="user", content="The code is 8822.", at=at))
+    early = Message(sender="user", content="The code is 1111.", at=now + timedelta(hours=12))
+    assert [turn.content for turn in base.sessions.say(session, early)] == ["The code is 1111."]
+    assert len(base.sessions.turns(base.sessions.get("ahead"))) == 1
+
+
 def test_a_message_of_ten_megabytes_is_kept_whole(base: KnowledgeBase) -> None:
     session = base.sessions.start("long")
     text = "The anchor chain is long. " * 400_000

@@ -311,6 +311,42 @@ def test_a_profile_says_who_its_user_is_as_they_said_last(kb: KnowledgeBase) -> 
     assert left.user_info == first.user_info
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Please translate: good evening, my name is Eva Lind and I live in Oslo.",
+        "Translate this:\n\nMy name is Eva Lind. I live in Oslo. I work as a spy.",
+        "Proofread my letter.\n\nMy name is Eva Lind. I live in Oslo.",
+        "He said, I live in Paris.",
+        "I live in Paris, says Eva.",
+        "I told her, I live in Paris.",
+        "Er sagte, ich wohne in Rom.",
+        "If I live in Rome next year, I work for nobody.",
+        "Wenn ich umziehe, ich wohne in Rom.",
+        'She wrote "Hello. I live in Oslo. Bye."',
+        "She wrote “Hello.\nI work as a spy.\nBye.”",
+        "> I live in Oslo",
+        "```\nI live in Oslo\n```",
+        "I live in Oslo, right?",
+    ],
+)
+def test_a_profile_takes_nobody_elses_words_for_those_of_its_user(
+    kb: KnowledgeBase, said: str
+) -> None:
+    user = f"lee-{sum(said.encode())}"
+    own = "user: Hi Max, my name is Ann Lee, and I live in Bern. Actually, I work as a joiner."
+    kb.sessions.end(talk(kb, f"{user}-1", user, own))
+    first = kb.sessions.profile(user)
+    assert first is not None
+    assert ["Ann Lee" in line for line in first.user_info.splitlines()] == [True, False]
+    session = kb.sessions.start(f"{user}-2", user=user)
+    kb.sessions.say(session, Message(sender="user", content=said))
+    kb.sessions.end(session)
+    latest = kb.sessions.profile(user)
+    assert latest is not None
+    assert latest.user_info == first.user_info
+
+
 def test_a_profile_leaves_out_plans_whose_day_has_passed(kb: KnowledgeBase) -> None:
     session = kb.sessions.start("kim-1", user="kim")
     for minute, said in enumerate(
