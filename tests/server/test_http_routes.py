@@ -104,9 +104,9 @@ def test_a_memory_and_a_document_are_shown_as_the_commands_show_them(
 ) -> None:
     memory = client.get(f"{KB}/insights").json()["items"][0]["id"]
     document = client.get(f"{KB}/documents").json()["items"][0]["id"]
-    relevance = "relevance"  # which time lowers
+    changing = ("relevance", "access_count", "last_accessed_at")  # to show it is an access
     found = client.get(f"{KB}/memories/{memory}").json()
-    assert without(found, relevance) == without(command("memory", "show", memory), relevance)
+    assert without(found, *changing) == without(command("memory", "show", memory), *changing)
     history = client.get(f"{KB}/memories/{memory}/history").json()["items"]
     assert history == command("memory", "history", memory)
     shown = client.get(f"{KB}/documents/{document}")
