@@ -90,7 +90,7 @@ class _BoundedHeaders(EmailPolicy):
     """What the message says that its text is written in, once that is known."""
 
     def __init__(self, charset: str = "") -> None:
-        super().__init__()
+        super().__init__(message_factory=EmailMessage)
         object.__setattr__(self, "charset", charset)  # a policy lets nothing be set
 
     def header_fetch_parse(self, name: str, value: str) -> Any:
