@@ -563,7 +563,7 @@ class Erasure(Part):
             NotFoundError: Nothing matches the selection.
             AccessRefused: Its namespace is another user's than the one who is named, or all
                 snapshots are to go, which have what others have stored.
-            UsageError: Nothing is selected, and nothing is to be completed.
+            UsageError: Nothing is selected, nothing is to be completed, and there is no snapshot.
             LockedError: Another process is writing and does not stop.
         """
         kb = self._kb
@@ -577,6 +577,8 @@ class Erasure(Part):
         forgetter = kb.forgetter if selection is None else self._forgetter(selection)
         going = [each.name for each in Snapshots(kb).list()] if snapshots else []
         if selection is None and not forgetter.pending() and not going:
+            if snapshots:
+                raise UsageError(f"there is no snapshot of {kb.name}", "nothing has to be deleted")
             raise UsageError("forget what?", "say --document ID, --memory ID, --entity NAME, ...")
         if dry_run:
             return self._preview(forgetter, selection, going)

@@ -40,11 +40,15 @@ _ENTRY = lazy_regex(
 What goes on with another day is a span of time."""
 _NUMERIC_ENTRY = lazy_regex(
     rf"""[^\S\n]*(?P<item>[-*+>][^\S\n]+)?(?P<mark>\*\*|__)?{NUMERIC_ENTRY_DAY}
-    (?(mark)[^\S\n]?[-–—:.,]?(?:\*\*|__))[.,:]?[^\S\n]+(?=\S)
-    (?!\d\d:\d\d:\d\d|[-–—][^\S\n]*[0-3]?\d(?:\d\d)?[-.][01]?\d[-.])""",
+    (?(mark)[^\S\n]?[-–—:.,]?(?:\*\*|__))[.,:]?
+    (?:(?P<alone>[^\S\n]*(?:\n|\Z))|[^\S\n]+(?=\S)
+    (?!\d\d:\d\d:\d\d|[-–—][^\S\n]*[0-3]?\d(?:\d\d)?[-.][01]?\d[-.]))""",
     re.VERBOSE,
 )
 """A line that begins with a day in numbers, and not with the second of a log or a span of time."""
+_NUMBERS = lazy_regex(r"[^\S\n]*(?:[-*+>][^\S\n]+)?(?:\*\*|__)?(?P<numbers>\d+(?:\.\d+){2,})")
+"""A line that begins as a day does or the number of a version or a section."""
+_DAY = lazy_regex(NUMERIC_ENTRY_DAY, re.VERBOSE)
 _WEEKDAY = any_of(name for name in WEEKDAYS if len(name) > 2)
 _DAY_OF_MONTH = lazy_regex(
     rf"""(?P<indent>[^\S\n]*)(?:[-*+>][^\S\n]+)?
@@ -71,6 +75,8 @@ _MAX_PAUSE_BEFORE_WRITING = timedelta(days=60)
 """A list of days is one of what happened, not of what is to come, if the newest is so recent."""
 _NO_CALENDAR = 9000
 """A year from which on a stated day is none."""
+_MAX_SECTIONS = 12
+"""A larger number is seldom the first in that of a version or a section."""
 _LONGEST_PAUSE, _AFTER_STATED = timedelta(days=270), timedelta(days=270)
 
 
@@ -198,30 +204,56 @@ def _entries_by_date(text: SourceText, written_on: date) -> list[tuple[_Entry, d
 def _entries_by_numbers(text: SourceText, written_on: date) -> list[tuple[_Entry, date | None]]:
     """Return the entries whose days are in numbers, if they go one way in time.
 
-    A day that is still to come is not that of its entry.  Days with short years may be the numbers
-    of versions, which are further apart.
+    A day that is still to come is not that of its entry.  A day alone on its line begins an entry
+    among others, but may by itself be a value below its name.
     """
     found: list[tuple[_Entry, date]] = []
-    has_short_years = False
+    has_short_years, has_other_numbers, with_text = False, False, 0
     for number, start, end, _ in _lines(text, _MonthContext()):
         line = _NUMERIC_ENTRY.match(text.text, start, end)
         if line is None:
+            numbers = _NUMBERS.match(text.text, start, end)
+            is_day = numbers is None or _is_day(numbers["numbers"])
+            has_other_numbers = has_other_numbers or not is_day
             continue
         if (day := numeric_day(line)) is None:
             return []
+        with_text += line["alone"] is None
         has_short_years = has_short_years or len(line["dot_year"] or "") == len("26")
         entry = _Entry(number, start, day.month, day.day, day.year, is_item=bool(line["item"]))
         found.append((entry, day))
     days = [day for _, day in found]
     past = [day for day in days if day <= written_on]
+    if with_text < _MIN_ENTRIES:
+        return []
     if len(past) < max(_MIN_ENTRIES, len(days) / 2) or sorted(days) not in (days, days[::-1]):
         return []
-    if has_short_years and any(abs(b - a) > _LONGEST_PAUSE for a, b in pairwise(days)):
+    if has_short_years and (has_other_numbers or not _are_no_versions(days, written_on)):
         return []
     may_be_plan = any(entry.is_item for entry, _ in found)
     if may_be_plan and written_on - max(past) > _MAX_PAUSE_BEFORE_WRITING:
         return []
     return [(entry, day if day <= written_on else None) for entry, day in found]
+
+
+def _is_day(numbers: str) -> bool:
+    """Return whether numbers with dots between them can be a day."""
+    found = _DAY.fullmatch(numbers)
+    return found is not None and numeric_day(found) is not None
+
+
+def _are_no_versions(days: Sequence[date], written_on: date) -> bool:
+    """Return whether days with short years are no numbers of versions or sections.
+
+    Those are far apart as days, have small numbers first, and go one way; days that do are of the
+    time in which the text was written.
+    """
+    if any(abs(b - a) > _LONGEST_PAUSE for a, b in pairwise(days)):
+        return False
+    numbers = [(day.day, day.month, day.year) for day in days]
+    go_one_way = sorted(numbers) in (numbers, numbers[::-1])
+    is_recent = max(days).year >= written_on.year - 1
+    return any(day.day > _MAX_SECTIONS for day in days) and (is_recent or not go_one_way)
 
 
 def _end_of_year(text: SourceText, name: str) -> datetime | None:

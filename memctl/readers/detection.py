@@ -114,6 +114,8 @@ def _binary_type(path: Path, name: str, head: bytes) -> MediaType:
         return found
     if head.startswith(b"PK\x03\x04") and extension and extension.family != "text":
         return claimed  # a damaged file is no text; its reader says what is wrong with it
+    if head.startswith(b"PK\x03\x04") and (found := office_type(path, is_whole=False)):
+        return found
     if head[257:262] == _TAR:
         return "application/x-tar"
     if is_text(head) or _is_mail(head.decode("latin-1")):  # whatever a broken part of it has
@@ -476,10 +478,18 @@ def _mpeg_audio(head: bytes) -> bool:
 
 
 def _late_pdf(head: bytes) -> MediaType:
-    """PDF readers accept a signature anywhere in the first kilobyte, after junk."""
+    """PDF readers accept a signature anywhere in the first kilobyte, after junk.
+
+    Text that speaks of it is text to its end, and mail may have a PDF attached as it is.
+    """
     place = head[:1024].find(b"%PDF-")
     junk = head[:place].strip(b" \t\r\n\0\xef\xbb\xbf")
-    return "application/pdf" if place > 0 and (not junk or not is_text(junk)) else ""
+    if place <= 0:
+        return ""
+    if junk and is_text(junk):
+        may_be_text = junk.isascii() or is_text(head) or _is_mail(head.decode("latin-1"))
+        return "" if may_be_text else "application/pdf"
+    return "application/pdf"
 
 
 def unsupported_kind(head: bytes) -> str:
@@ -491,10 +501,18 @@ def unsupported_kind(head: bytes) -> str:
 
 _PACKAGE_PART = "[Content_Types].xml"
 """What every file of Office has; see ECMA-376, part 2."""
+_PACKAGE_FOLDERS = ("_rels/", "docProps/", "customXml/")
+"""What a file of Office may have beside the folder of its format."""
 
 
-def office_type(path: Path) -> MediaType:
-    """Which Office format a zip file is, by the names of its members; ``""`` for none."""
+def office_type(path: Path, *, is_whole: bool = True) -> MediaType:
+    """Which Office format a zip file is, by the names of its members; ``""`` for none.
+
+    Args:
+        path: The file.
+        is_whole: It has what every file of Office must have.  Without that, it is one if all that
+            it has is in the folders of a format.
+    """
     import zipfile
     import zlib
 
@@ -513,10 +531,13 @@ def office_type(path: Path) -> MediaType:
                     return kind.media_type
     except (RuntimeError, zlib.error, EOFError, zipfile.BadZipFile, OSError, ValueError):
         return ""
-    if _PACKAGE_PART not in names:  # an archive that has a folder of such a name
+    if is_whole and _PACKAGE_PART not in names:  # an archive that has a folder of such a name
         return ""
     for kind in FILE_KINDS.values():
-        if kind.zip_folder and any(name.startswith(kind.zip_folder) for name in names):
+        folder = kind.zip_folder
+        if not folder or not any(name.startswith(folder) for name in names):
+            continue
+        if is_whole or all(name.startswith((folder, *_PACKAGE_FOLDERS)) for name in names):
             return kind.media_type
     return ""
 

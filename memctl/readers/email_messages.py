@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from email.errors import MessageError
-from email.message import EmailMessage
+from email.message import EmailMessage, Message
 from email.parser import BytesParser
 from email.policy import EmailPolicy
 from email.utils import getaddresses
@@ -86,12 +86,22 @@ class _BoundedHeaders(EmailPolicy):
     legacy encoding, which a header may not have, would all become the same character.
     """
 
-    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
-        """Return a header's name and the beginning of its value."""
-        name, value = super().header_source_parse(sourcelines)
-        if not value.isascii():  # bytes that the parser keeps as surrogates
-            value = decode(value.encode("utf-8", "surrogateescape"))
-        return name, value[:_HEADER_CHARS]
+    charset: str
+    """What the message says that its text is written in, once that is known."""
+
+    def __init__(self, charset: str = "") -> None:
+        super().__init__(message_factory=EmailMessage)
+        object.__setattr__(self, "charset", charset)  # a policy lets nothing be set
+
+    def header_fetch_parse(self, name: str, value: str) -> Any:
+        """Return the beginning of a header's value, parsed."""
+        return super().header_fetch_parse(name, self.decoded(value)[:_HEADER_CHARS])
+
+    def decoded(self, value: str) -> str:
+        """Return a header's value with what the parser keeps as surrogates, raw bytes, as text."""
+        if value.isascii():
+            return value
+        return decode(value.encode("utf-8", "surrogateescape"), declared=self.charset)
 
 
 def read(path: Path, name: str) -> Iterator[SourceText]:
@@ -114,6 +124,7 @@ def read_message(content: bytes, name: str) -> list[SourceText]:
     try:
         message = BytesParser(policy=_BoundedHeaders()).parsebytes(content)
         assert isinstance(message, EmailMessage)
+        _set_charset(message)
         reading = _Reading()
         pieces = list(_pieces(message, reading))
         return list(assemble(_head(message, name, tuple(reading.missing())), pieces))
@@ -126,6 +137,22 @@ def read_message(content: bytes, name: str) -> list[SourceText]:
             f"{display_name(name)} is not a message that can be read: {error}",
             "save it anew from the mail program",
         ) from error
+
+
+def _set_charset(message: EmailMessage) -> None:
+    """Have raw bytes in the headers of a message read as its first text says it is written."""
+    policy = _BoundedHeaders(charset=next(filter(None, map(_charset, message.walk())), ""))
+    for part in message.walk():
+        part.policy = policy
+
+
+def _charset(part: Message) -> str:
+    """Return what a part that is text says that it is written in; ``""`` for any other."""
+    try:
+        is_text = part.get_content_maintype() == "text"
+        return str(part.get_content_charset() or "") if is_text else ""
+    except _PARSER_ERRORS:
+        return ""
 
 
 def _head(message: EmailMessage, name: str, missing: tuple[str, ...]) -> SourceText:
@@ -151,7 +178,9 @@ def header(message: EmailMessage, key: str) -> str:
     try:
         value = message.get(key)
     except _PARSER_ERRORS:
-        value = next((raw for k, raw in message.raw_items() if k.lower() == key.lower()), "")
+        raw = next((raw for k, raw in message.raw_items() if k.lower() == key.lower()), "")
+        assert isinstance(message.policy, _BoundedHeaders)
+        value = message.policy.decoded(raw)
     return shorten(str(value), 2000) if value else ""
 
 
@@ -383,6 +412,7 @@ def _attachment_pieces(part: EmailMessage, reading: _Reading, depth: int) -> Ite
     if part.get_content_type() == "message/rfc822":
         inner = part.get_payload(0) if part.is_multipart() else None
         if isinstance(inner, EmailMessage) and depth < _MAX_DEPTH:
+            _set_charset(inner)
             yield Piece("\nForwarded message\n\n", "heading", "Forwarded message")
             yield from _pieces(inner, reading, depth + 1, "Forwarded message")
         else:

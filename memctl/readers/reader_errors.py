@@ -101,8 +101,12 @@ _DISK_ERRORS = frozenset(
 
 
 def is_disk_error(error: Exception) -> bool:
-    """Return whether the disk is what failed, full or broken, and not the file that is read."""
-    return isinstance(error, OSError) and error.errno in _DISK_ERRORS
+    """Return whether the disk is what failed, full or broken, and not the file that is read.
+
+    The system's errors are ``OSError`` itself; a class of a library's own, as PyAV has for damaged
+    videos, may bear the same number.
+    """
+    return type(error) is OSError and error.errno in _DISK_ERRORS
 
 
 _REASON_LENGTH = 120

@@ -239,6 +239,13 @@ def test_a_dry_run_deletes_no_snapshot(memctl: Run) -> None:
     assert [row["name"] for row in memctl("snapshot", "list").rows] == ["one"]
 
 
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("option", ["--dry-run", "--yes"])
+def test_it_says_that_there_is_no_snapshot(memctl: Run, option: str) -> None:
+    tried = memctl("forget", "--snapshots", option)
+    assert (tried.code, "there is no snapshot of default" in tried.err) == (2, True)
+
+
 def test_a_dry_run_completes_nothing(home: Path, memctl: Run) -> None:
     cut_off(home, "memctl.store.store.Store.purge", document(memctl, "plan"))
     tried = memctl("forget", "--dry-run", "-o", "json").json

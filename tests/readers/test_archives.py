@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import json
@@ -15,6 +16,7 @@ import pytest
 
 from memctl.errors import OverLimit, UnreadableSource
 from memctl.readers import archives, kind_of_units, read
+from memctl.readers.media import recording_content
 
 BOX = (
     "From a@x.org Fri May  1 10:00:00 2026\nFrom: Ann <a@x.org>\nSubject: Crane\n"
@@ -154,6 +156,35 @@ def test_a_disk_without_room_to_unpack_is_not_called_a_damaged_archive(
             list(read(path))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+DAMAGED_VIDEO = bytes.fromhex(
+    "1a45dfa3a34286810142f7810142f2810442f381084282886d6174726f736b614287810442858102"
+    "18538067010000000000 0ae3114d9b74c0bf"
+)
+
+
+def test_a_damaged_video_is_no_fault_of_the_disk(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    members = {"a.txt": "We sell the crane.", "v.mkv": DAMAGED_VIDEO, "z.txt": "We keep the mill."}
+    path.write_bytes(_zip(dict(members)))
+    found = _units(path)
+    assert (found["a.txt"], found["z.txt"]) == ("We sell the crane.", "We keep the mill.")
+    assert "v.mkv is damaged or not a video" in found["v.mkv"]
+
+
+def test_a_video_that_the_disk_cannot_read_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class BrokenFile(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            raise OSError(errno.EIO, "Input/output error")
+
+    path = tmp_path / "v.mkv"
+    path.write_bytes(DAMAGED_VIDEO)
+    monkeypatch.setattr(recording_content, "open_regular", lambda path: BrokenFile())
+    with pytest.raises(OSError, match="Input/output error"):
+        list(read(path))
 
 
 def test_an_archive_unpacks_to_no_more_than_it_may(

@@ -178,6 +178,34 @@ def test_headers_of_raw_bytes_are_read_in_their_encoding(tmp_path: Path, encodin
     assert (text.title, text.authors) == ("Grüße aus Köln", ("Jörg Jäger",))
 
 
+@pytest.mark.parametrize(
+    ("charset", "subject"),
+    [
+        ("windows-1251", "Счёт за ремонт крыши"),
+        ("koi8-r", "Счёт за ремонт крыши"),
+        ("iso-8859-7", "Λογαριασμός για τη στέγη"),
+        ("iso-8859-2", "Účet za opravu střechy"),
+    ],
+)
+def test_raw_headers_are_in_the_encoding_that_the_text_declares(
+    tmp_path: Path, charset: str, subject: str
+) -> None:
+    head, body = f"Subject: {subject}\n", f"Content-Type: text/plain; charset={charset}\n\nYes.\n"
+    kinds = [
+        f"{head}{body}",
+        f'{head}Content-Type: multipart/mixed; boundary="b"\n\n--b\n{body}\n--b--\n',
+        f"Subject: Fwd\nContent-Type: multipart/mixed; boundary=b\n\n"
+        f"--b\nContent-Type: text/plain; charset=cp437\n\nSee below.\n"
+        f"--b\nContent-Type: message/rfc822\n\n{head}{body}\n--b--\n",
+    ]
+    for number, mail in enumerate(kinds):
+        path = tmp_path / f"{number}.eml"
+        path.write_bytes(f"From: Ann <a@x.org>\n{mail}".encode(charset))
+        (text,) = read(path)
+        assert f"Subject: {subject}\n" in text.text
+        assert text.title == (subject if number < 2 else "Fwd")
+
+
 def test_a_maildir_is_read_message_by_message(tmp_path: Path) -> None:
     path = tmp_path / "cur" / "1714557600.M1P2.host:2,S"
     path.parent.mkdir()

@@ -100,6 +100,31 @@ def test_a_text_that_speaks_of_pdf_is_text(tmp_path: Path) -> None:
     assert detect_media_type(path) == "text/markdown"
 
 
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        ("été\n", "application/pdf"),
+        ("HTTP/1.1 200 OK\r\nX-Name: été\r\n\r\n", "application/pdf"),
+        ("From: é <a@x.org>\nSubject: é\nDate: today\n\n", "message/rfc822"),
+    ],
+)
+def test_a_pdf_may_have_text_before_it(tmp_path: Path, before: str, expected: str) -> None:
+    path = _file(tmp_path, before.encode() + b"%PDF-1.4\n" + bytes(range(256)) * 8)
+    assert detect_media_type(path) == expected
+
+
+def test_an_office_file_without_its_list_of_types_or_an_extension_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("_rels/.rels", "word/document.xml"):
+            archive.writestr(name, "<x/>")
+    assert detect_media_type(path) == DOCX
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("notes.txt", "We sell the crane.")
+    with pytest.raises(UnreadableSource, match="zip archive"):
+        detect_media_type(path)
+
+
 def test_a_web_page_saved_as_pdf_is_a_web_page(tmp_path: Path) -> None:
     assert (
         detect_media_type(_file(tmp_path, "<!DOCTYPE html><p>404</p>", "paper.pdf")) == "text/html"
