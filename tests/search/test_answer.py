@@ -28,6 +28,7 @@ from memctl.search.answering.evidence_parts import (
     lacks_measure,
     lacks_name,
     lacks_place,
+    lacks_price,
     lacks_time,
     older_versions,
     only_counts,
@@ -1960,11 +1961,64 @@ def test_a_change_may_say_of_what_in_the_sentence_before(shelf: Shelf, memory_of
 
 
 @pytest.mark.parametrize(
+    ("sentence", "question", "lacks"),
+    [
+        ("Every twelve months clean the boiler.", "How long does it take to clean?", True),
+        ("Every year for two days.", "How long does it take to clean?", False),
+        ("It takes a while.", "How long does it take to clean?", False),
+    ],
+)
+def test_how_often_is_not_how_long(sentence: str, question: str, *, lacks: bool) -> None:
+    assert lacks_measure(sentence, question) is lacks
+
+
+@pytest.mark.parametrize(
+    ("sentence", "question", "lacks"),
+    [
+        ("The single group version is not on the list.", "price of the single group", True),
+        ("The single group version is free.", "price of the single group", False),
+        ("It costs forty pounds.", "what is the price of the single group?", False),
+        ("It is dear.", "how dear is it", False),
+    ],
+)
+def test_a_price_has_a_number(sentence: str, question: str, *, lacks: bool) -> None:
+    assert lacks_price(sentence, question) is lacks
+
+
+def test_the_day_of_something_is_no_month(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put([memory_of("x", "We hand the keys of the mill over by the end of May.")])
+    (hit,) = shelf.searcher().search("What day did we hand the keys over?").hits
+    for text, lacks in (
+        ("We hand the keys over by the end of May.", True),
+        ("We handed the keys over on 27 May.", False),
+        ("We handed the keys over on Tuesday.", False),
+    ):
+        assert lacks_time(text, hit, "What day did we hand the keys over?") is lacks
+    assert not lacks_time("By the end of May.", hit, "When did we hand the keys over?")
+
+
+def test_who_it_was_may_stand_in_the_heading(shelf: Shelf, memory_of: MemoryOf) -> None:
+    said = "Brought a barometer that she had built herself, in a wooden box."
+    shelf.put([memory_of("x", said, heading="Interviews > Sophie Tandy", created_at=MAY)])
+    given = ask(shelf.searcher(), "Which applicant brought a barometer she had built?").text
+    assert f"Sophie Tandy > {said}" in given
+    assert "Sophie" not in ask(shelf.searcher(), "What was the barometer in?").text
+
+
+def test_fewer_than_all_that_are_asked_for_are_unsure(shelf: Shelf, memory_of: MemoryOf) -> None:
+    shelf.put([memory_of("x", "The boilers in Hull leak at the seam, and so do those in York.")])
+    question = "Where do the boilers leak at the seam{}?"
+    assert ask(shelf.searcher(), question.format("")).found
+    assert not ask(shelf.searcher(), question.format(", all seven of the towns")).found
+
+
+@pytest.mark.parametrize(
     ("sentence", "question", "plans"),
     [
         ("The beta is due on 16 March.", "When was the beta released?", True),
         ("We will open it on 4 May.", "what day was it opened?", True),
         ("To be finished by the end of May.", "When was it finished?", True),
+        ("She wants it at the fair in Leeds, 3 and 4 May.", "On what day was it shown?", True),
         ("Budget for the fair: 900 euros.", "how much did we spend on the fair", True),
         ("The fair cost 20 more than the budget.", "how much did we spend on the fair", False),
         ("Budget for the fair: 900 euros.", "what was the budget for the fair", False),

@@ -1220,6 +1220,37 @@ def test_what_came_in_and_what_went_out_stand_in_columns_of_their_own(
     assert fnmatch(ask(shelf, question).text, text)
 
 
+CASES = (
+    "case: W-1; town: Hull; fault: boiler seam leak; cost: 640; opened: 2025-01-10",
+    "case: W-2; town: York; fault: boiler seam leak; cost: 585; opened: 2025-02-11",
+    "case: W-3; town: York; fault: worn pump; cost: 215; opened: 2025-03-12",
+    "case: W-4; town: Hull; fault: boiler seam leak; cost: 710; opened: 2026-03-12",
+    "case: W-5; town: Derby; fault: worn pump; cost: 95; opened: 2026-04-02",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("In which towns did boilers leak at the seam?", "Hull, York: town of 3 rows of cases *"),
+        ("which towns had a worn pump in 2026", "Derby: town of 1 row of cases *"),
+        ("Which towns had no worn pump?", None),
+        ("Which towns had a cracked handle?", None),
+        ("Which town had a worn pump?", None),
+    ],
+)
+def test_which_values_rows_have_is_answered_from_all_of_them(
+    shelf: Shelf, memory_of: MemoryOf, question: str, text: str | None
+) -> None:
+    shelf.put([memory_of("x", "\n".join(CASES), title="cases", row=1)])
+    given = ask(shelf, question)
+    if text is None:
+        assert given.method != "total/1"
+    else:
+        assert given.found
+        assert fnmatch(given.text, text)
+
+
 def test_rows_of_which_two_columns_differ_are_not_said_to_be_unpaid(
     shelf: Shelf, memory_of: MemoryOf
 ) -> None:

@@ -705,14 +705,47 @@ def _asked_measure(question: str) -> re.Pattern[str] | None:
     return re.compile(value, re.IGNORECASE)
 
 
+_ASKS_DURATION = lazy_regex(
+    r"\bhow long (?:does|did|do|is|was|will|would|has|have|can|should)\b", re.IGNORECASE
+)
+_EVERY = lazy_regex(
+    r"\b(?:every|each|once an?|twice an?)\s+(?:[\w-]+\s+)?(?:minute|hour|day|week|month|year)s?\b",
+    re.IGNORECASE,
+)
+_UNIT_OF_TIME = lazy_regex(
+    r"(?:\b|\d)(?:seconds?|mins?|minutes?|hours?|hrs?|h|days?|weeks?|months?|years?|overnight|until"
+    r"|till|since|as long|for (?:good|ever))\b",
+    re.IGNORECASE,
+)
+
+
+_ASKS_PRICE_OF = lazy_regex(
+    r"\W*(?:what(?:['’]s| is| was) )?(?:the )?(?:\w+ )?(?:price|cost|fee|rent|fare)s? (?:of|for)\b",
+    re.IGNORECASE,
+)
+_SUM_OF_MONEY = lazy_regex(
+    r"\d|\b(?:free|nothing|no charge|hundred|thousand|grand|included?"
+    rf"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|{_NUMBER_WORDS})\b",
+    re.IGNORECASE,
+)
+
+
 def lacks_measure(text: str, question: str) -> bool:
     """Return whether a question in English asks for a value in a unit, or per thing, and a text
     has none.
 
     "Per lime" is not answered by what all of them cost.
     """
+    if _ASKS_DURATION.search(question):
+        others = _EVERY.sub(" ", text)
+        return others != text and _UNIT_OF_TIME.search(others) is None
     measure = _asked_measure(question)
     return measure is not None and measure.search(text) is None
+
+
+def lacks_price(text: str, question: str) -> bool:
+    """Return whether a question in English asks for a price, and a text has no number."""
+    return _ASKS_PRICE_OF.match(question) is not None and _SUM_OF_MONEY.search(text) is None
 
 
 _PERSONAL = tuple(
@@ -1117,14 +1150,23 @@ def asks_when(question: str) -> bool:
     return _ASKS_WHEN.search(question) is not None
 
 
+_ASKS_DAY = lazy_regex(r"\b(?:what|which) (?:exact )?(?:day|date)\b", re.IGNORECASE)
+_LENGTH_OF_DAY = 10
+"""Of a day in ISO 8601."""
+
+
 def lacks_time(text: str, hit: Hit, question: str) -> bool:
     """Return whether a question in English asks when something was, and a quote tells no time.
 
     Nor does its hit: what was said on a day, or stands under one or under a time with a name, was
     then.
     """
+    asked = _ASKS_WHEN_IT_WAS.match(question)
+    names_day = any(len(span.iso) == _LENGTH_OF_DAY for span in date_spans(text, hit.created_at))
+    if asked and _ASKS_DAY.search(asked[0]) and not (names_day or _WEEKDAY.search(text)):
+        return not (is_said(hit) or is_of_stated_day(hit) or _TIME_HEADING.search(hit.heading))
     return (
-        _ASKS_WHEN_IT_WAS.match(question) is not None
+        asked is not None
         and not (has_relative_time(text) or _DIGIT_OR_TIME_WORD.search(text))
         and not (is_said(hit) or is_of_stated_day(hit) or _TIME_HEADING.search(hit.heading))
     )
@@ -1133,7 +1175,8 @@ def lacks_time(text: str, hit: Hit, question: str) -> bool:
 _PLANS = lazy_regex(
     r"\b(?:(?:is|are|['’]s|['’]re|now)(?: now| still)?"
     r" (?:due|planned|scheduled|expected|(?:going|meant) to)|to be [\w-]+|(?-i:will)|shall"
-    r"|should be|plans? to|hop(?:es?|ing) to|['’]ll)\b(?P<when>[^.;,]{0,60})",
+    r"|should be|plans? to|hop(?:es?|ing) to|wants? (?:it|them|us|to)|['’]ll)\b"
+    r"(?P<when>[^.;]{0,80})",
     re.IGNORECASE,
 )
 _ASKS_OF_PLAN = lazy_regex(r"\b(?:due|plan(?:ned)?|scheduled|expected|supposed)\b", re.IGNORECASE)

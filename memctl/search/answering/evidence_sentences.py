@@ -55,6 +55,7 @@ from memctl.search.answering.evidence_parts import (
     lacks_measure,
     lacks_name,
     lacks_place,
+    lacks_price,
     lacks_time,
     looking_back,
     older_versions,
@@ -283,28 +284,12 @@ def _rank(asked: str, outcome: SearchOutcome) -> list[EvidenceSentence]:
                 lacks_what_is_asked=misses_name
                 or is_of_another_option
                 or (wants_amount and not has_amount(draft.part.text))
-                or lacks_count(draft.part.text, question)
-                or only_denies(draft.part.text, question)
-                or only_supposes(draft.part.text, question)
-                or only_plans(draft.part.text, question)
-                or only_counts(draft.part.text, question)
-                or only_tells_earlier(draft.part.text, question)
-                or lacks_name(draft.quoted_text, question)
-                or lacks_difference(draft.part.text, question)
-                or lacks_measure(draft.text_with_heads, question)
-                or is_contact_without_address(draft.quoted_text, question)
-                or (draft.is_prose and lacks_place(draft.quoted_words, question))
-                or lacks_time(draft.quoted_text, draft.hit, question)
-                or is_roll_of_others(draft.part.text, question)
-                or _lacks_full_name(outcome.question, draft.text_with_context)
-                or (draft.is_row and lacks_attribute(draft.text_with_context, question))
-                or _is_of_other_time(draft, outcome.question)
-                or _is_somebody_elses(draft, outcome)
                 or (
                     wants_reason
                     and draft.own >= _RESTATING_COVERAGE
                     and not has_reason(draft.part.text, question)
-                ),
+                )
+                or _lacks_what_is_asked(draft, outcome),
                 definition_weight=definition_weight,
                 penalty=_OLDER_VERSION_PENALTY
                 * (draft.hit.document_id in older or is_draft(draft.hit)),
@@ -315,6 +300,30 @@ def _rank(asked: str, outcome: SearchOutcome) -> list[EvidenceSentence]:
         for draft, odd, is_of_another_option in zip(drafts, odds, of_another_option, strict=True)
     ]
     return _in_order(found)
+
+
+_LACKS_IN_SENTENCE = (
+    is_roll_of_others, lacks_count, lacks_difference, only_counts, only_denies, only_plans,
+    only_supposes, only_tells_earlier,
+)  # fmt: skip
+_LACKS_IN_QUOTE = (is_contact_without_address, lacks_name, lacks_price)
+"""What tells of a text whether it lacks what a question asks for."""
+
+
+def _lacks_what_is_asked(draft: CandidateSentence, outcome: SearchOutcome) -> bool:
+    """Return whether a sentence lacks the form of an answer, or is about something else."""
+    question = outcome.asked.text
+    return (
+        any(lacks(draft.part.text, question) for lacks in _LACKS_IN_SENTENCE)
+        or any(lacks(draft.quoted_text, question) for lacks in _LACKS_IN_QUOTE)
+        or lacks_measure(draft.text_with_heads, question)
+        or (draft.is_prose and lacks_place(draft.quoted_words, question))
+        or lacks_time(draft.quoted_text, draft.hit, question)
+        or _lacks_full_name(outcome.question, draft.text_with_context)
+        or (draft.is_row and lacks_attribute(draft.text_with_context, question))
+        or _is_of_other_time(draft, outcome.question)
+        or _is_somebody_elses(draft, outcome)
+    )
 
 
 def _in_order(found: Iterable[EvidenceSentence]) -> list[EvidenceSentence]:

@@ -82,6 +82,7 @@ from memctl.search.answering.states_over_time import (
     follows,
     is_told_later,
     jaccard,
+    names_within,
     retracts,
     revised_by_former_value,
     revised_in_thread,
@@ -94,7 +95,12 @@ from memctl.search.answering.states_over_time import (
     without_other_holders,
     without_turn_label,
 )
-from memctl.search.answering.table_totals import extreme_answer, total_answer, unpaid_answer
+from memctl.search.answering.table_totals import (
+    extreme_answer,
+    total_answer,
+    unpaid_answer,
+    values_answer,
+)
 from memctl.search.query.question import Question, TimeExpression, version_at
 from memctl.search.query.subject_questions import without_dates
 from memctl.search.query.time_expressions import asks_for_coming, asks_for_overdue
@@ -235,6 +241,8 @@ def extract_answer(
         ordered = variants[:MAX_SENTENCES] if unsure else variants
         confidence = min(confidence, _CONFIDENCE_IN_DOUBT) if unsure else confidence
     ordered = [_with_speaker(without_lead(item), outcome) for item in ordered]
+    ordered = [_with_name_above(item, outcome.asked.text) for item in ordered]
+    unsure = unsure or _are_too_few(ordered, outcome.asked.text)
     if is_list and not states and (whole := _with_items(ordered[0])) is not ordered[0]:
         ordered = [whole]
     if not states:
@@ -277,7 +285,8 @@ def special_answer(outcome: SearchOutcome) -> Answer | None:
     Returns None for other questions, which sentences answer.
     """
     for each in (outcome, *_by_other_names(outcome)):
-        if found := total_answer(each) or unpaid_answer(each) or extreme_answer(each):
+        answers = (total_answer, unpaid_answer, extreme_answer, values_answer)
+        if found := next(filter(None, (answer(each) for answer in answers)), None):
             return found
     return release_answer(outcome) or period_answer(outcome) or list_answer(outcome)
 
@@ -404,6 +413,18 @@ def _is_only_speaker(
     return item.hit.type == "turn" or sum(text.startswith(label.group()) for text in own) > 1
 
 
+_ASKS_WHO_OF_ALL = lazy_regex(
+    r"\W*(?:who|whose|which (?:person|man|woman|candidate|applicant|customer|client|supplier|member"
+    r"|\w+(?:or|ist|er)))\b",
+    re.IGNORECASE,
+)
+_ASKS_SO_MANY = lazy_regex(
+    r"\ball (?P<number>two|three|four|five|six|seven|eight|nine|ten|[2-9]|10)\b",
+    re.IGNORECASE,
+)
+_LIST_SIGN = lazy_regex(r",|;|\n|\band\b", re.IGNORECASE)
+
+
 def _with_items(item: EvidenceSentence) -> EvidenceSentence:
     """Return a sentence with the list that stands directly below it, if one does."""
     start, end = item.quote
@@ -424,6 +445,24 @@ def _with_speaker(item: EvidenceSentence, outcome: SearchOutcome) -> EvidenceSen
         author = outcome.load_author(item.hit)
         speaker = "" if author in words else author
     return replace(item, speaker=speaker) if speaker else item
+
+
+def _with_name_above(item: EvidenceSentence, question: str) -> EvidenceSentence:
+    """Return a sentence with the heading above it if a question asks who, and only that says it."""
+    heading = item.hit.heading.rpartition(PATH_SEPARATOR)[2]
+    if item.path or not _ASKS_WHO_OF_ALL.match(question):
+        return item
+    if has_new_name(names_within(item.text), question):
+        return item
+    return replace(item, path=heading) if has_new_name(heading, question) else item
+
+
+def _are_too_few(given: Sequence[EvidenceSentence], question: str) -> bool:
+    """Return whether a question asks for so many things, and what is given is not as many."""
+    asked = _ASKS_SO_MANY.search(question)
+    most = number_of(asked["number"]) if asked else 0
+    listed = (1 + len(_LIST_SIGN.findall(item.quoted_text)) for item in given)
+    return most > len(given) and most > max(listed, default=0)
 
 
 def _with_variants(

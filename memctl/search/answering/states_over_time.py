@@ -368,7 +368,7 @@ def _is_of_another_thing(
         for each in (best, item)
     )
     named, named_in_item, named_in_title = (
-        frozenset(query_terms(_names_within(text), languages))
+        frozenset(query_terms(names_within(text), languages))
         for text in (best.text, item.text, f"{best.hit.title} {best.hit.heading}")
     )
     is_elsewhere = best.hit.document != item.hit.document
@@ -420,7 +420,7 @@ def _terms_before(text: str, head: set[str], languages: Sequence[str]) -> frozen
     )
 
 
-def _names_within(text: str) -> str:
+def names_within(text: str) -> str:
     """Return the capitalised words of a text but the first of sentences, months and days."""
     words = _WORD_WITHIN.findall(text)
     return " ".join(w for w in words if w[0].isupper() and not is_time_word(w))
@@ -758,7 +758,7 @@ def revised_by_former_value(
     if is_table_row(best.text):
         return []
     old = [each for each in values(best.text) if _is_asked_for(each, outcome.asked.text)]
-    names = query_terms(_names_within(best.text), outcome.languages)
+    names = query_terms(names_within(best.text), outcome.languages)
     about = frozenset(names).union(*outcome.question.slots)
     later = [
         hit

@@ -180,6 +180,11 @@ _ASKS_UNPAID = lazy_regex(
     r"(?: (?:by|from) (?P<payer>.{1,60}?)| to (?:me|us))?)(?: now| yet)?\W*",
     re.IGNORECASE,
 )
+_ASKS_VALUES = lazy_regex(
+    r"\W*(?:in |at |from |for |to |on |by )?(?:which|what) (?P<column>[^\W\d_]{3,}s)\b(?P<rest>.+)",
+    re.IGNORECASE,
+)
+_ASIDE = lazy_regex(r"\([^()]*\)")
 _SUMS = "total totals altogether all sum sums add added up how much many amount insgesamt summe"
 """Words that ask for a sum and name no column."""
 _ASKS_UNIT_PRICE = lazy_regex(
@@ -397,6 +402,37 @@ def extreme_answer(outcome: SearchOutcome) -> Answer | None:
         [row.text for row in each.rows] != rows for each in found[1:]
     )
     return _answer_of_rows(found[0].text, found[0].rows, unsure=unsure)
+
+
+def values_answer(outcome: SearchOutcome) -> Answer | None:
+    """Return what a column has in the rows that a question names: "in which towns did it leak?".
+
+    None where no table has such a column and such rows, or several have.
+    """
+    asked = _ASKS_VALUES.match(outcome.asked.text)
+    if asked is None or _ASKS_UNPAID.fullmatch(outcome.asked.text):
+        return None
+    rest = replace(outcome.asked, text=_ASIDE.sub("", asked["rest"]))
+    plain, thing = replace(outcome, asked=rest), _terms(outcome, asked["column"])
+    found = list[tuple[str, _Total]]()
+    for rows in outcome.tables:
+        columns = [
+            name
+            for name in choosing_columns(_cells(rows))
+            if thing == _terms_of(outcome, name) and asked["column"].lower() != name.lower()
+        ]
+        period = _asked_period(plain, rows)
+        if len(columns) == 1 and period and (total := _total_of(plain, rows, period, "")):
+            found.append((columns[0], replace(total, sheet=_sheet(outcome, rows))))
+    if len(found) != 1:
+        return None
+    column, total = found[0]
+    values = dict.fromkeys(row.cells[column] for row in total.rows if column in row.cells)
+    if not values or len(values) > _MOST_LISTED:
+        return None
+    count, title = len(total.rows), f"{total.rows[0].hit.title}{total.sheet}{total.chosen_by}"
+    text = f"{', '.join(values)}: {column} of {count} row{'s' if count > 1 else ''} of {title}."
+    return _answer_of_rows(text, total.rows, unsure=total.is_ambiguous)
 
 
 def _answer_of_rows(text: str, rows: Sequence[TableRow], *, unsure: bool) -> Answer:
