@@ -172,7 +172,7 @@ _TABLE: tuple[FileKind, ...] = (
              ".odt .ott", "OpenDocument texts"),
     FileKind("office", ODS, f"{_OPEN_DOCUMENTS}:read_sheets", "ods/1",
              ".ods .ots", "OpenDocument sheets"),
-    FileKind("office", "application/rtf", "text_files.rich_text:read", "rtf/1",
+    FileKind("office", "application/rtf", "text_files.plain_text:read_rich_text", "rtf/1",
              ".rtf", "rich text", (b"{\\rtf",)),
     FileKind("office", SQLITE, "data_files.sqlite_files:read", "sqlite/1",
              ".sqlite .sqlite3 .db", "SQLite databases", (DATABASE_START,)),

@@ -13,7 +13,7 @@ from memctl.ids import entity_id
 from memctl.literals import DATED_BY_FILE
 from memctl.records import Answer, Document, Entity, Filters, Hit, Memory, Metadata
 from memctl.schema.arrow_tables import documents_table, entities_table
-from memctl.search.answering.evidence_parts import (
+from memctl.search.answering.answer_forms import (
     asks_for_amount,
     asks_for_days,
     asks_for_earlier,
@@ -30,15 +30,14 @@ from memctl.search.answering.evidence_parts import (
     lacks_place,
     lacks_price,
     lacks_time,
-    older_versions,
     only_counts,
     only_denies,
     only_plans,
     only_supposes,
     only_tells_earlier,
     states_asked_value,
-    superseded_documents,
 )
+from memctl.search.answering.evidence_parts import older_versions, superseded_documents
 from memctl.search.answering.evidence_sentences import (
     candidate_sentences,
     rank_hits,

@@ -1,18 +1,27 @@
-"""Plain text, logs and source code, streamed; chat logs in them become turns."""
+"""Plain text, logs and source code, streamed; chat logs in them become turns.  Rich text (RTF)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
 from msgspec.structs import replace
 
+from memctl.files import read_regular
 from memctl.language.date_mentions import leading_day
 from memctl.language.inline_tags import find_hashtags, find_wikilinks
-from memctl.readers.document_properties import parse_date, signed_day, stated_day
+from memctl.readers.document_properties import (
+    parse_date,
+    plausible_authors,
+    plausible_date,
+    plausible_title,
+    signed_day,
+    stated_day,
+    with_stated_day,
+)
 from memctl.readers.file_kinds import CODE_LANGUAGES, extension_of
 from memctl.readers.file_names import clean_title, title_from_name
 from memctl.readers.pieces import (
@@ -22,6 +31,7 @@ from memctl.readers.pieces import (
     named_document,
     new_document,
 )
+from memctl.readers.reader_errors import check_size, damage_as_unreadable
 from memctl.readers.text_files.chat_logs import ChatReader
 from memctl.readers.text_files.decoding import text_blocks
 from memctl.readers.text_files.headed_text import (
@@ -142,3 +152,47 @@ def code_pieces(text: str) -> Iterator[Piece]:
                 (d[1] for line in block.split("\n") if (d := _DEFINITION.match(line))), ""
             )
         yield Piece(block, "code", heading)
+
+
+# --- rich text -----------------------------------------------------------------------------------
+
+MAX_RICH_TEXT_BYTES = 30 * 1024 * 1024
+_RTF_PROPERTY = r"\{{\\{}\s([^{{}}]{{0,1000}})\}}"
+_RTF_CREATED = re.compile(r"\{\\creatim\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
+
+
+def read_rich_text(path: Path, name: str) -> Iterator[SourceText]:
+    """Yield the text of an RTF file, without what says how it looks.
+
+    Raises:
+        UnreadableSource: It is too big, or damaged.
+    """
+    from striprtf.striprtf import rtf_to_text
+
+    words: Callable[..., str] = rtf_to_text
+    check_size(path, name, MAX_RICH_TEXT_BYTES)
+    written = read_regular(path).decode("latin-1")
+    with damage_as_unreadable(name, "an RTF document"):
+        text = words(written, errors="replace")
+        title, author = (
+            words(f"{{\\rtf1\\ansi {found[1]}}}", errors="replace").strip() if found else ""
+            for found in (
+                re.search(_RTF_PROPERTY.format(key), written) for key in ("title", "author")
+            )
+        )
+    head = named_document(
+        name,
+        title=plausible_title(title),
+        authors=plausible_authors(author),
+        created_at=plausible_date(_rtf_created_at(written)),
+    )
+    pieces = list(prose_pieces(text.strip() + "\n"))
+    yield from assemble(with_stated_day(head, pieces, path), pieces)
+
+
+def _rtf_created_at(text: str) -> datetime | None:
+    found = _RTF_CREATED.search(text)
+    try:
+        return datetime(*map(int, found.groups()), tzinfo=UTC) if found else None  # type: ignore[misc,arg-type]
+    except ValueError:
+        return None

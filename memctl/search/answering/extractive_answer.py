@@ -25,11 +25,8 @@ from memctl.language.time_periods import days_of_iso
 from memctl.language.word_lists import known_names
 from memctl.patterns import lazy_regex
 from memctl.records import Answer, Citation, Hit
-from memctl.search.answering.evidence_parts import (
+from memctl.search.answering.answer_forms import (
     COUNTED_TIMES,
-    LIST_MARK,
-    PATH_SEPARATOR,
-    TURN_LABEL,
     AskedDays,
     asks_for_days,
     asks_for_earlier,
@@ -38,19 +35,24 @@ from memctl.search.answering.evidence_parts import (
     asks_what_happened,
     asks_when,
     asks_why,
-    has_date,
     has_new_name,
     has_reason,
+    lacks_measure,
+    looking_back,
+    may_tell_time,
+    number_of,
+)
+from memctl.search.answering.evidence_parts import (
+    LIST_MARK,
+    PATH_SEPARATOR,
+    TURN_LABEL,
+    has_date,
     has_relative_time,
     has_unknown_age,
     is_first_person,
     is_of_stated_day,
     is_said,
     is_table_row,
-    lacks_measure,
-    looking_back,
-    may_tell_time,
-    number_of,
     speaker_of_himself,
     speech_start,
     stated_values,

@@ -16,27 +16,29 @@ from memctl.language.sentence_values import CHANGE_WORDS, Value, values
 from memctl.language.term_analysis import query_terms
 from memctl.patterns import lazy_regex
 from memctl.records import Hit, Metadata
-from memctl.search.answering.evidence_parts import (
-    TURN_LABEL,
+from memctl.search.answering.answer_forms import (
     asks_for_earlier,
     asks_for_oldest,
     asks_something,
     asks_when,
+    lacks_count,
+    named_successor,
+    only_considers,
+    only_supposes,
+    retractions,
+    states_earlier,
+)
+from memctl.search.answering.evidence_parts import (
+    TURN_LABEL,
     has_unknown_age,
     is_quoted_reply,
     is_said,
     is_table_row,
     is_time_word,
-    lacks_count,
-    named_successor,
-    only_considers,
-    only_supposes,
     outside_values,
-    retractions,
     speech_start,
     split_parts,
     stated_values,
-    states_earlier,
     turn_speech_start,
     words_of_turn_start,
     written_at,
