@@ -112,6 +112,12 @@ _MONEY_OUT = lazy_regex(
     re.IGNORECASE,
 )
 """The names of two columns of one table: what came in and what went out."""
+_OF_MONEY = lazy_regex(
+    r"\b(?:accounts?|bank|cash|money|budget|ledger|income|expenses?|credits?|debits?|spent|spending"
+    r"|konto|kasse|einnahmen?|ausgaben?|recettes?|dépenses?|ingresos|gastos|entrate|uscite)\b",
+    re.IGNORECASE,
+)
+_IN_CENTS = lazy_regex(r"\d[.,]\d\d\b|[€£$]")
 _OF_DEBTOR = lazy_regex(
     r"(?:customers?|clients?|debtors?|payers?|tenants?|members?|buyers?|borrowers?|kunden?|mieter"
     r"|client[es]?|cliente)(?:[ _]name)?",
@@ -243,16 +249,18 @@ def amount_columns(rows: Sequence[Cells]) -> list[str]:
     return [name for name in column_names(rows) if _is_amount(rows, name)]
 
 
-def in_and_out(rows: Sequence[Cells]) -> tuple[str, str] | None:
-    """Return the columns of what came in and what went out, where a table has one of each."""
+def in_and_out(rows: Sequence[Cells], title: str) -> tuple[str, str] | None:
+    """Return the columns of money that came in and that went out, where a table has one of each."""
     names = column_names(rows)
     came, went = (
         [name for name in names if each.fullmatch(name)] for each in (_MONEY_IN, _MONEY_OUT)
     )
     if len(came) != 1 or len(went) != 1:
         return None
-    numbers = (row[name] for row in rows for name in (*came, *went) if name in row)
-    return (came[0], went[0]) if all(map(is_number, numbers)) else None
+    amounts = [row[name] for row in rows for name in (*came, *went) if name in row]
+    is_money = _OF_MONEY.search(" ".join([title, *came, *went]).replace("_", " ")) is not None
+    is_money = is_money or all(map(_IN_CENTS.search, amounts))
+    return (came[0], went[0]) if is_money and all(map(is_number, amounts)) else None
 
 
 def is_summable(name: str) -> bool:

@@ -28,7 +28,6 @@ from memctl.search.answering.answer_forms import (
     lacks_measure,
     lacks_name,
     lacks_place,
-    lacks_price,
     lacks_time,
     only_counts,
     only_denies,
@@ -1963,25 +1962,12 @@ def test_a_change_may_say_of_what_in_the_sentence_before(shelf: Shelf, memory_of
     ("sentence", "question", "lacks"),
     [
         ("Every twelve months clean the boiler.", "How long does it take to clean?", True),
-        ("Every year for two days.", "How long does it take to clean?", False),
+        ("It takes a day, every year.", "How long does it take to clean?", False),
         ("It takes a while.", "How long does it take to clean?", False),
     ],
 )
 def test_how_often_is_not_how_long(sentence: str, question: str, *, lacks: bool) -> None:
     assert lacks_measure(sentence, question) is lacks
-
-
-@pytest.mark.parametrize(
-    ("sentence", "question", "lacks"),
-    [
-        ("The single group version is not on the list.", "price of the single group", True),
-        ("The single group version is free.", "price of the single group", False),
-        ("It costs forty pounds.", "what is the price of the single group?", False),
-        ("It is dear.", "how dear is it", False),
-    ],
-)
-def test_a_price_has_a_number(sentence: str, question: str, *, lacks: bool) -> None:
-    assert lacks_price(sentence, question) is lacks
 
 
 def test_the_day_of_something_is_no_month(shelf: Shelf, memory_of: MemoryOf) -> None:
@@ -1991,6 +1977,7 @@ def test_the_day_of_something_is_no_month(shelf: Shelf, memory_of: MemoryOf) -> 
         ("We hand the keys over by the end of May.", True),
         ("We handed the keys over on 27 May.", False),
         ("We handed the keys over on Tuesday.", False),
+        ("We handed the keys over on Christmas Eve.", False),
     ):
         assert lacks_time(text, hit, "What day did we hand the keys over?") is lacks
     assert not lacks_time("By the end of May.", hit, "When did we hand the keys over?")
@@ -2027,6 +2014,9 @@ def test_fewer_than_all_that_are_asked_for_are_unsure(shelf: Shelf, memory_of: M
         ("Ann left for Peru on 3 May and will be back in June.", "When did Ann leave?", False),
         ("Will Berg left the choir on 3 May.", "When did Will Berg leave?", False),
         ("Invoice 77 is due on 3 May.", "When was invoice 77 due?", False),
+        ("Grandma's will was read on 12 March 2025.", "When was the will read?", False),
+        ("It is due and was done on 4 April.", "When was it done?", False),
+        ("The plumber charged 300 euros as quoted.", "what did we pay the plumber", False),
     ],
 )
 def test_a_plan_is_no_time_at_which_something_was(

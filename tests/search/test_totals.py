@@ -1234,6 +1234,7 @@ CASES = (
     [
         ("In which towns did boilers leak at the seam?", "Hull, York: town of 3 rows of cases *"),
         ("which towns had a worn pump in 2026", "Derby: town of 1 row of cases *"),
+        ("In which towns did boilers leak (all two)?", "Hull, York: town of 3 rows of cases *"),
         ("Which towns had no worn pump?", None),
         ("Which towns had a cracked handle?", None),
         ("Which town had a worn pump?", None),
@@ -1249,6 +1250,43 @@ def test_which_values_rows_have_is_answered_from_all_of_them(
     else:
         assert given.found
         assert fnmatch(given.text, text)
+
+
+TEAMS = (
+    "name: Ann Lee; team: Kitchen; mentor: Bob Ray; since: 2023-02-01",
+    "name: Cid Poe; team: Kitchen; mentor: Ann Lee; since: 2024-03-01",
+    "name: Eve Lee; team: Care; mentor: Cid Poe; since: 2025-04-01",
+    "name: Dot May; team: Garden; mentor: Cid Poe; since: 2023-05-01",
+)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which teams is Cid Poe in?",
+        "Which mentors does Ann Lee have?",
+        "Which teams have Cid Poe and Ann Lee both been in?",
+        "Which names have been in a team since 2023?",
+    ],
+)
+def test_values_of_rows_in_which_a_name_has_two_parts_are_unsure(
+    shelf: Shelf, memory_of: MemoryOf, question: str
+) -> None:
+    shelf.put([memory_of("x", "\n".join(TEAMS), title="volunteers", row=1)])
+    given = ask(shelf, question)
+    assert not (given.found and given.method == "total/1")
+
+
+def test_a_name_of_a_month_is_no_month_that_is_named_again(
+    shelf: Shelf, memory_of: MemoryOf
+) -> None:
+    rows = (
+        "date: 2026-03-03; who: Ann May; event: Camp; paid: 100",
+        "date: 2026-05-04; who: Ann May; event: Camp; paid: 40",
+        "date: 2026-05-09; who: Jo Fox; event: Fair; paid: 60",
+    )
+    shelf.put([memory_of("x", "\n".join(rows), title="costs", row=1)])
+    assert ask(shelf, "How much did Ann May spend in May?").text.startswith("40 in total")
 
 
 def test_rows_of_which_two_columns_differ_are_not_said_to_be_unpaid(

@@ -434,21 +434,13 @@ _ASKS_DURATION = lazy_regex(
     r"\bhow long (?:does|did|do|is|was|will|would|has|have|can|should)\b", re.IGNORECASE
 )
 _EVERY = lazy_regex(
-    r"\b(?:every|each|once an?|twice an?)\s+(?:[\w-]+\s+)?(?:minute|hour|day|week|month|year)s?\b",
+    r"\W*(?:\d[\d.]*\s+)?(?:every|each|once an?|twice an?)\s+"
+    r"(?:[\w-]+\s+)?(?:minute|hour|day|week|month|year)s?\b",
     re.IGNORECASE,
 )
 _UNIT_OF_TIME = lazy_regex(
     r"(?:\b|\d)(?:seconds?|mins?|minutes?|hours?|hrs?|h|days?|weeks?|months?|years?|overnight|until"
     r"|till|since|as long|for (?:good|ever))\b",
-    re.IGNORECASE,
-)
-_ASKS_PRICE_OF = lazy_regex(
-    r"\W*(?:what(?:['’]s| is| was) )?(?:the )?(?:\w+ )?(?:price|cost|fee|rent|fare)s? (?:of|for)\b",
-    re.IGNORECASE,
-)
-_SUM_OF_MONEY = lazy_regex(
-    r"\d|\b(?:free|nothing|no charge|hundred|thousand|grand|included?"
-    rf"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|{_NUMBER_WORDS})\b",
     re.IGNORECASE,
 )
 
@@ -460,15 +452,10 @@ def lacks_measure(text: str, question: str) -> bool:
     "Per lime" is not answered by what all of them cost.
     """
     if _ASKS_DURATION.search(question):
-        others = _EVERY.sub(" ", text)
-        return others != text and _UNIT_OF_TIME.search(others) is None
+        every = _EVERY.match(text)
+        return every is not None and _UNIT_OF_TIME.search(text, every.end()) is None
     measure = _asked_measure(question)
     return measure is not None and measure.search(text) is None
-
-
-def lacks_price(text: str, question: str) -> bool:
-    """Return whether a question in English asks for a price, and a text has no number."""
-    return _ASKS_PRICE_OF.match(question) is not None and _SUM_OF_MONEY.search(text) is None
 
 
 _PERSONAL = tuple(
@@ -587,7 +574,7 @@ _ASKS_WHICH_OF_MANY = lazy_regex(
     rf"(?P<number>{_SMALL_NUMBER}) (?:[\w'’-]+ )?(?P<noun>[a-z]{{3,}}s)\b",
     re.IGNORECASE,
 )
-_LISTS = lazy_regex(r",|;|\band\b", re.IGNORECASE)
+_LISTS = lazy_regex(r"[,;/+]|\b(?:and|plus|or)\b", re.IGNORECASE)
 _ASKS_FOR_NOW = lazy_regex(
     r"\b(?:now|nowadays|currently|at (?:the moment|present))\b", re.IGNORECASE
 )
@@ -760,6 +747,7 @@ _ASKS_WHERE_SOMEBODY_LIVES = lazy_regex(
     r"\bwhere\b.*\b(?:live|lives|lived|living|resides?)\b|\b(?:home|postal|street) address\b",
     re.IGNORECASE,
 )
+_EMAIL_ADDRESS = lazy_regex(r"@|\bat\b\W{0,2} ?\w+\.\w+", re.IGNORECASE)
 _ASKS_FOR_EMAIL = lazy_regex(r"\be-?mail address(?:es)?\b|['’]s e-?mail\W*$", re.IGNORECASE)
 _CONTACT_FIELD = lazy_regex(r"\b(?:Phone number|E-mail address|Nickname|Job title|Birthday) of \S")
 
@@ -770,7 +758,7 @@ def is_contact_without_address(text: str, question: str) -> bool:
     Where somebody lives, a contact without an address doesn't tell.
     """
     if _ASKS_FOR_EMAIL.search(question):
-        return "@" not in text
+        return _EMAIL_ADDRESS.search(text) is None
     return (
         _CONTACT_FIELD.search(text) is not None
         and _ASKS_WHERE_SOMEBODY_LIVES.search(question) is not None
@@ -868,6 +856,10 @@ def asks_when(question: str) -> bool:
 
 
 _ASKS_DAY = lazy_regex(r"\b(?:what|which) (?:exact )?(?:day|date)\b", re.IGNORECASE)
+_PART_OF_TIME = lazy_regex(
+    r"\b(?:by|at|in|before|after|around|towards) the (?:end|beginning|middle|start) of\b",
+    re.IGNORECASE,
+)
 _LENGTH_OF_DAY = 10
 """Of a day in ISO 8601."""
 
@@ -880,7 +872,8 @@ def lacks_time(text: str, hit: Hit, question: str) -> bool:
     """
     asked = _ASKS_WHEN_IT_WAS.match(question)
     names_day = any(len(span.iso) == _LENGTH_OF_DAY for span in date_spans(text, hit.created_at))
-    if asked and _ASKS_DAY.search(asked[0]) and not (names_day or _WEEKDAY.search(text)):
+    is_vague = _PART_OF_TIME.search(text) and not (names_day or _WEEKDAY.search(text))
+    if asked and is_vague and _ASKS_DAY.search(asked[0]):
         return not (is_said(hit) or is_of_stated_day(hit) or _TIME_HEADING.search(hit.heading))
     return (
         asked is not None
@@ -896,15 +889,14 @@ _PLANS = lazy_regex(
     r"(?P<when>[^.;]{0,80})",
     re.IGNORECASE,
 )
+_TELLS_PAST = lazy_regex(r"\b(?:was|were|had|did|has|have|[a-z]{2,}ed)\b")
 _ASKS_OF_PLAN = lazy_regex(r"\b(?:due|plan(?:ned)?|scheduled|expected|supposed)\b", re.IGNORECASE)
 _ASKS_WHAT_WAS_PAID = lazy_regex(
     r"\b(?:how much|what)\b.*\b(?:did|have|has|had|was)\b.*\b(?:spen[dt]|pay|paid|costs?)\b",
     re.IGNORECASE,
 )
-_ESTIMATES = lazy_regex(
-    r"\b(?:budget(?:ed)?|estimate[sd]?|quote[sd]?|quotations?|forecasts?)\b", re.IGNORECASE
-)
-_TELLS_PAYMENT = lazy_regex(r"\b(?:paid|spent|costs?|came to|invoices?d?|bills?)\b", re.IGNORECASE)
+_ESTIMATES = lazy_regex(r"\b(?:budget|estimate|quote|forecast)", re.IGNORECASE)
+_LABEL_OF_ESTIMATE = lazy_regex(r"\W*(?:budget|estimate|forecast)\b[^.;:]{0,40}:\s", re.IGNORECASE)
 
 
 def only_plans(text: str, question: str) -> bool:
@@ -913,11 +905,13 @@ def only_plans(text: str, question: str) -> bool:
     For texts in English.
     """
     if _ASKS_WHAT_WAS_PAID.search(question) and not _ESTIMATES.search(question):
-        return _ESTIMATES.search(text) is not None and _TELLS_PAYMENT.search(text) is None
+        return _LABEL_OF_ESTIMATE.match(text) is not None
     if _ASKS_WHEN_IT_WAS.match(question) is None or _ASKS_OF_PLAN.search(question):
         return False
     plan = _PLANS.search(text)
-    return plan is not None and may_tell_time(plan["when"]) and not has_date(text[: plan.start()])
+    if plan is None or has_date(text[: plan.start()]) or has_date(text[plan.end() :]):
+        return False
+    return may_tell_time(plan["when"]) and _TELLS_PAST.search(plan["when"]) is None
 
 
 def may_tell_time(text: str) -> bool:
@@ -927,22 +921,20 @@ def may_tell_time(text: str) -> bool:
     return any(value.kind in ("date", "time") for value in values(text))
 
 
-_ASKS_OF_THING = lazy_regex(
-    r"\W*(?:what(?:['’]s| is| was| are| were| did| does)?|how much|where|why)\b"
-    r"(?!.*\b(?:attend\w*|roles?|posts?|positions?|jobs?|offices?|titles?)\b)",
-    re.IGNORECASE,
+_ASKS_FOR_PRESENT = lazy_regex(
+    r"\W*(?:what|which|how much|where)\b.*\bpresents?\b(?! (?:at|on|in)\b)", re.IGNORECASE
 )
 
 
 def is_roll_of_others(text: str, question: str) -> bool:
     """Return whether a text lists who is there, and a question asks for something else.
 
-    That is a thing ("what is Ann's birthday present?"), or a day where it has days of others alone.
+    That is a present to give, or a day where the list has days of others alone.
     """
     if not _ROLL.match(text):
         return False
     if not asks_when(question):
-        return _ASKS_OF_THING.match(question) is not None
+        return _ASKS_FOR_PRESENT.match(question) is not None
     asked = set(_WORD.findall(question.casefold()))
     dated = (each for each in _ROLL_LABEL.split(text) if has_date(each))
     names = {word.casefold() for each in dated for word in _WORD.findall(each) if word.istitle()}

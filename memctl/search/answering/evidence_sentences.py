@@ -42,7 +42,6 @@ from memctl.search.answering.answer_forms import (
     lacks_measure,
     lacks_name,
     lacks_place,
-    lacks_price,
     lacks_time,
     looking_back,
     only_counts,
@@ -308,7 +307,7 @@ _LACKS_IN_SENTENCE = (
     is_roll_of_others, lacks_count, lacks_difference, only_counts, only_denies, only_plans,
     only_supposes, only_tells_earlier,
 )  # fmt: skip
-_LACKS_IN_QUOTE = (is_contact_without_address, lacks_name, lacks_price)
+_LACKS_IN_QUOTE = (is_contact_without_address, lacks_name)
 """What tells of a text whether it lacks what a question asks for."""
 
 

@@ -22,7 +22,7 @@ from memctl.language.table_amounts import drawn_cells, is_number, row_cells
 from memctl.language.table_amounts import number as number_in
 from memctl.language.term_analysis import query_terms
 from memctl.language.time_periods import days_of_iso
-from memctl.language.word_lists import known_names
+from memctl.language.word_lists import known_names, stop_words
 from memctl.patterns import lazy_regex
 from memctl.records import Answer, Citation, Hit
 from memctl.search.answering.answer_forms import (
@@ -424,7 +424,11 @@ _ASKS_SO_MANY = lazy_regex(
     r"\ball (?P<number>two|three|four|five|six|seven|eight|nine|ten|[2-9]|10)\b",
     re.IGNORECASE,
 )
-_LIST_SIGN = lazy_regex(r",|;|\n|\band\b", re.IGNORECASE)
+_ASKS_FOR_THINGS = lazy_regex(
+    r"\W*(?:(?:in|at|on|from|for|to|with) )?(?:what|which|who|where|when|list|name)\b",
+    re.IGNORECASE,
+)
+_LIST_SIGN = lazy_regex(r"[,;/\n+]|\band\b", re.IGNORECASE)
 
 
 def _with_items(item: EvidenceSentence) -> EvidenceSentence:
@@ -450,20 +454,29 @@ def _with_speaker(item: EvidenceSentence, outcome: SearchOutcome) -> EvidenceSen
 
 
 def _with_name_above(item: EvidenceSentence, question: str) -> EvidenceSentence:
-    """Return a sentence with the heading above it if a question asks who, and only that says it."""
-    heading = item.hit.heading.rpartition(PATH_SEPARATOR)[2]
-    if item.path or not _ASKS_WHO_OF_ALL.match(question):
+    """Return a sentence without a subject with the person in the heading above it, if asked who.
+
+    "Brought a barometer" stands under "Ann Lee, 2 April".
+    """
+    name = item.hit.heading.rpartition(PATH_SEPARATOR)[2].partition(",")[0]
+    first, *others = name.split() or [""]
+    is_name = first in known_names().given and all(word.istitle() for word in others)
+    verb = _WORD.match(item.text.lstrip("-*• "))
+    if item.path or not is_name or verb is None or not _ASKS_WHO_OF_ALL.match(question):
         return item
-    if has_new_name(names_within(item.text), question):
-        return item
-    return replace(item, path=heading) if has_new_name(heading, question) else item
+    has_subject = verb[0] in known_names().given or verb[0].lower() in stop_words("en")
+    return item if has_subject or names_within(item.text) else replace(item, path=name)
 
 
 def _are_too_few(given: Sequence[EvidenceSentence], question: str) -> bool:
     """Return whether a question asks for so many things, and what is given is not as many."""
-    asked = _ASKS_SO_MANY.search(question)
+    asked = _ASKS_SO_MANY.search(question) if _ASKS_FOR_THINGS.match(question) else None
     most = number_of(asked["number"]) if asked else 0
-    listed = (1 + len(_LIST_SIGN.findall(item.quoted_text)) for item in given)
+    listed = (
+        1 + len(_LIST_SIGN.findall(item.quoted_text))
+        for item in given
+        if not is_table_row(item.text)  # of one thing
+    )
     return most > len(given) and most > max(listed, default=0)
 
 

@@ -84,6 +84,10 @@ _CALLED_OFF = lazy_regex(
 _WORD_WITHIN = lazy_regex(r"(?<=[\w,;:)] )[^\W\d_]{3,}")
 SAME_SUBJECT_OVERLAP = 0.45
 """Jaccard similarity, without numbers and dates, from which two sentences share a subject."""
+_BEGINS_WITH_KNOWN = lazy_regex(
+    r"\W*(?:it|they|this|that|the \w+)\s+(?!(?:of|for|at|in|on|with|from|by|to)\b)", re.IGNORECASE
+)
+"""A sentence about what was named before: "it moves", "the concert moves"."""
 _MAX_BEFORE_CHANGE = 120
 """Characters before a change that say of what: "Summer fair. The hall is taken. It moves to May."
 """
@@ -466,7 +470,11 @@ def _has_different_state(
     of_best, of_item = (
         {slot for slot in slots if not each.terms.isdisjoint(slot)} for each in (best, item)
     )
-    if item is later and of_item and _states_a_change(item.text, question):
+    if (
+        item is later
+        and _BEGINS_WITH_KNOWN.match(item.text)
+        and _states_a_change(item.text, question)
+    ):
         said_before = outcome.terms_in(item.hit.text[: item.start][-_MAX_BEFORE_CHANGE:])
         of_item |= {slot for slot in of_best if not said_before.isdisjoint(slot)}
     left, right = stated_values(best.text), stated_values(item.text)
@@ -709,6 +717,7 @@ _AGREES = lazy_regex(
     re.IGNORECASE,
 )
 _REPLY_MARK = lazy_regex(r"^(?:(?:re|aw|fwd?|wg)\s*:\s*)+", re.IGNORECASE)
+_MIN_DIGITS = 3
 _MIN_TELLING = 20
 """Numbers from which one is not taken for another of the same value."""
 _BARE_NUMBER = lazy_regex(r"(?<![\w.,:])\d+(?:[.,:]\d+)?(?![\w:])")
@@ -755,13 +764,15 @@ def revised_by_former_value(
     """Return a later sentence of what was found that calls the best one's value a former one.
 
     "The revised price is 6,240 (previously 5,980)" says so of the coach for 5,980.  The value is of
-    the kind that the question asks for, and not a small number, which many things may have.
+    the kind that the question asks for.  Of one that many things may have, such as 800 or a day,
+    the sentence itself has to be about what the best one has of the question.
     """
     if is_table_row(best.text):
         return []
     old = [each for each in values(best.text) if _is_asked_for(each, outcome.asked.text)]
     names = query_terms(names_within(best.text), outcome.languages)
     about = frozenset(names).union(*outcome.question.slots)
+    slots = [slot for slot in outcome.question.slots if not best.terms.isdisjoint(slot)]
     later = [
         hit
         for hit in outcome.hits
@@ -777,7 +788,11 @@ def revised_by_former_value(
         for hit in later
         for part in split_parts(hit)
         if not (part.is_title or is_quoted_reply(hit, part.start))
-        and any(_replaces_value(part.text, each) for each in old)
+        and any(
+            _replaces_value(part.text, each)
+            and (_is_telling(each) or _covers(outcome.terms_in(part.text), slots))
+            for each in old
+        )
     ]  # fmt: skip
     return [max(found, key=_age), best] if found else []
 
@@ -788,6 +803,19 @@ def _is_asked_for(value: Value, question: str) -> bool:
         return value.kind == "date" and value.readings[-1][-1] is not None
     is_large = any((reading[0] or 0) >= _MIN_TELLING for reading in value.readings)
     return value.kind in ("money", "quantity", "number") and is_large
+
+
+def _is_telling(value: Value) -> bool:
+    """Return whether a number has three digits or more besides its last zeros."""
+    numbers = (int(reading[0] or 0) for reading in value.readings if len(reading) == 1)
+    return value.kind != "time" and any(
+        len(str(each).rstrip("0")) >= _MIN_DIGITS for each in numbers
+    )
+
+
+def _covers(terms: frozenset[str], slots: Sequence[Slot]) -> bool:
+    """Return whether a sentence has a term of each slot, and there is one."""
+    return bool(slots) and all(not terms.isdisjoint(slot) for slot in slots)
 
 
 def _replaces_value(text: str, old: Value) -> bool:

@@ -180,11 +180,26 @@ _ASKS_UNPAID = lazy_regex(
     r"(?: (?:by|from) (?P<payer>.{1,60}?)| to (?:me|us))?)(?: now| yet)?\W*",
     re.IGNORECASE,
 )
+_OF_OTHERS = lazy_regex(
+    r"\b(?:from|to|by) (?:us|me)\b"
+    r"|\b(?:did|does|has|have|had|will) (?!(?:we|i|it|the|our|my|this|that)\b)",
+    re.IGNORECASE,
+)
+"""Asks what somebody else got or gave."""
 _ASKS_VALUES = lazy_regex(
     r"\W*(?:in |at |from |for |to |on |by )?(?:which|what) (?P<column>[^\W\d_]{3,}s)\b(?P<rest>.+)",
     re.IGNORECASE,
 )
 _ASIDE = lazy_regex(r"\([^()]*\)")
+_JOINS = lazy_regex(
+    r"\b(?:both|only|and|or|all|every|each|also|since|most|least|more|less|first|last|never|no)\b",
+    re.IGNORECASE,
+)
+"""What asks for more than the rows with a value."""
+_OWED_TO_US = lazy_regex(r"\bowed\b|\bto (?:us|me)\b", re.IGNORECASE)
+_PARTLY = lazy_regex(r"part(?:ly|ial\w*)?\b|teilweise|en partie", re.IGNORECASE)
+_NO_MARK = lazy_regex(r"[-\d.,'\s]")
+"""What an amount has besides its currency."""
 _SUMS = "total totals altogether all sum sums add added up how much many amount insgesamt summe"
 """Words that ask for a sum and name no column."""
 _ASKS_UNIT_PRICE = lazy_regex(
@@ -410,10 +425,11 @@ def values_answer(outcome: SearchOutcome) -> Answer | None:
     None where no table has such a column and such rows, or several have.
     """
     asked = _ASKS_VALUES.match(outcome.asked.text)
-    if asked is None or _ASKS_UNPAID.fullmatch(outcome.asked.text):
+    said = _ASIDE.sub("", asked["rest"]) if asked else ""
+    if asked is None or _ASKS_UNPAID.fullmatch(outcome.asked.text) or _JOINS.search(said):
         return None
-    rest = replace(outcome.asked, text=_ASIDE.sub("", asked["rest"]))
-    plain, thing = replace(outcome, asked=rest), _terms(outcome, asked["column"])
+    plain = replace(outcome, asked=replace(outcome.asked, text=said))
+    thing = _terms(outcome, asked["column"])
     found = list[tuple[str, _Total]]()
     for rows in outcome.tables:
         columns = [
@@ -423,7 +439,10 @@ def values_answer(outcome: SearchOutcome) -> Answer | None:
         ]
         period = _asked_period(plain, rows)
         if len(columns) == 1 and period and (total := _total_of(plain, rows, period, "")):
-            found.append((columns[0], replace(total, sheet=_sheet(outcome, rows))))
+            wanted = _wanted(plain, period[1])
+            is_clear = _are_told_by_one_column(plain, rows, total, columns[0], wanted)
+            total = replace(total, sheet=_sheet(outcome, rows), is_ambiguous=not is_clear)
+            found.append((columns[0], total))
     if len(found) != 1:
         return None
     column, total = found[0]
@@ -433,6 +452,43 @@ def values_answer(outcome: SearchOutcome) -> Answer | None:
     count, title = len(total.rows), f"{total.rows[0].hit.title}{total.sheet}{total.chosen_by}"
     text = f"{', '.join(values)}: {column} of {count} row{'s' if count > 1 else ''} of {title}."
     return _answer_of_rows(text, total.rows, unsure=total.is_ambiguous)
+
+
+def _are_told_by_one_column(
+    outcome: SearchOutcome,
+    rows: Sequence[TableRow],
+    total: _Total,
+    column: str,
+    wanted: frozenset[str],
+) -> bool:
+    """Return whether rows are chosen by one other column, of whose values no other column has any.
+
+    "Which teams is Ann in?" is not clear where Ann is a member in one row and a leader in another;
+    nor is any question of a table that says yes or no of its rows.
+    """
+    wanted -= _terms_of(outcome, *_titles(rows))
+    says_yes_or_no = any(
+        {value.lower() for row in rows if (value := row.cells.get(name))} <= YES | NO
+        for name in column_names(_cells(rows))
+    )
+    if total.is_ambiguous or says_yes_or_no:
+        return False
+    of_column = {
+        name: [_terms(outcome, row.cells.get(name, "")) for row in rows]
+        for name in column_names(_cells(rows))
+    }
+    chosen = {id(row) for row in total.rows}
+    telling = [
+        name for name, terms in of_column.items() if any(wanted <= of_row for of_row in terms)
+    ]
+    return not wanted or (
+        len(telling) == 1
+        and telling[0] != column
+        and all(
+            (wanted <= of_row) or id(row) not in chosen
+            for row, of_row in zip(rows, of_column[telling[0]], strict=True)
+        )
+    )
 
 
 def _answer_of_rows(text: str, rows: Sequence[TableRow], *, unsure: bool) -> Answer:
@@ -469,6 +525,13 @@ def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
         paid = paid_column(cells) or state
         if not paid or not things <= _terms_of(outcome, *_titles(rows), *rows[0].cells):
             continue
+        if any(_PARTLY.match(row.cells.get(paid, "")) for row in rows):
+            return None
+        names = [*filter(of_debtor, column_names(cells)), *filter(of_creditor, column_names(cells))]
+        if not things and len(names) > 1:
+            continue  # it isn't known who owes whom
+        if _OWED_TO_US.search(outcome.asked.text) and not any(map(of_debtor, names)):
+            continue
         of_name = of_creditor if asked["creditor"] else of_debtor
         names = [name for name in column_names(cells) if of_name(name)] if of_whom else []
         if of_whom and len(names) != 1:
@@ -489,7 +552,7 @@ def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
     amount, names, unpaid = found[0]
     if not things and (
         not all(is_number(row.cells.get(amount, "")) for row in unpaid)
-        or len(currencies(_cells(unpaid), amount)) > 1
+        or len({_NO_MARK.sub("", row.cells[amount]) for row in unpaid}) > 1
     ):
         return None
     lines = [row.text for row in unpaid]
@@ -866,12 +929,14 @@ def _asked_period(
 
 def _is_in_value(outcome: SearchOutcome, rows: Sequence[TableRow], time: str) -> bool:
     """Return whether a time that a question names is part of a value that it names: Easter fair."""
-    asked, of_time = (_terms(outcome, text) for text in (outcome.asked.text, time))
-    cells = _cells(rows)
+    question, cells = outcome.asked.text.casefold(), _cells(rows)
+    start = question.find(time.casefold())
     values = {row[name] for name in category_columns(cells) for row in cells if name in row}
+    places = [(question.find(value.casefold()), value) for value in values if " " in value]
     return any(
-        of_value <= asked and of_time & of_value and of_value - of_time
-        for of_value in (_terms(outcome, value) for value in values)
+        0 <= place < start + len(time) <= place + len(value)
+        and question.count(value.casefold()) == 1
+        for place, value in places
     )
 
 
@@ -948,10 +1013,11 @@ def _added_column(outcome: SearchOutcome, rows: Sequence[TableRow], asked: str) 
     None if it names two, or what cannot be added up.
     """
     cells = _cells(rows)
-    if both := in_and_out(cells):
-        came, went = (each.search(asked) is not None for each in (_ASKS_EARNED, _ASKS_SPENT))
-        return None if came == went else both[went]
     words = _terms(outcome, asked) - _terms(outcome, _SUMS)
+    both = in_and_out(cells, " ".join(_titles(rows)))
+    if both and not any((terms := _terms_of(outcome, name)) and terms <= words for name in both):
+        came, went = (each.search(asked) is not None for each in (_ASKS_EARNED, _ASKS_SPENT))
+        return None if came == went or _OF_OTHERS.search(asked) else both[went]
     in_rows = _terms(outcome, " ".join(value for row in cells for value in row.values()))
     beside = in_rows | _terms_of(outcome, *_titles(rows))
     named = []
