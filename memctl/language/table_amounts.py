@@ -302,6 +302,12 @@ def currencies(rows: Sequence[Cells], column: str) -> set[str]:
     }
 
 
+def are_of_one_currency(rows: Sequence[Cells], column: str) -> bool:
+    """Return whether the amounts of a column have one currency, and all say so or none does."""
+    beside = {_NO_MARK.sub("", row.get(column, "")) for row in rows}
+    return len(beside) == 1 and len(currencies(rows, column)) <= 1
+
+
 def text_columns(rows: Sequence[Cells]) -> list[str]:
     """Return the names of the columns whose values are not numbers."""
     return [

@@ -224,9 +224,10 @@ def extract_answer(
     likely = _likely_sentences(sentences, MIN_STEP_SHARE) if unsure else likely
     likely = with_withdrawn_best(outcome, sentences[0], likely)
     likely = without_other_holders(outcome, likely)
-    states = earlier if is_list or looks_back else revised_in_thread(outcome, likely[0])
-    if not (is_list or looks_back or states):
-        states = revised_by_former_value(outcome, likely[0])
+    states = earlier
+    if not (is_list or looks_back):
+        best = likely[0]
+        states = revised_in_thread(outcome, best) or revised_by_former_value(outcome, best)
     if not (is_list or states):
         states = current_and_former(outcome, likely, sentences, unsure=unsure)
     ordered = states
@@ -242,8 +243,7 @@ def extract_answer(
         unsure = len(variants) > _MAX_LIST_SENTENCES
         ordered = variants[:MAX_SENTENCES] if unsure else variants
         confidence = min(confidence, _CONFIDENCE_IN_DOUBT) if unsure else confidence
-    ordered = [_with_speaker(without_lead(item), outcome) for item in ordered]
-    ordered = [_with_name_above(item, outcome.asked.text) for item in ordered]
+    ordered = [_as_shown(item, outcome) for item in ordered]
     unsure = unsure or _are_too_few(ordered, outcome.asked.text)
     if is_list and not states and (whole := _with_items(ordered[0])) is not ordered[0]:
         ordered = [whole]
@@ -451,6 +451,11 @@ def _with_speaker(item: EvidenceSentence, outcome: SearchOutcome) -> EvidenceSen
         author = outcome.load_author(item.hit)
         speaker = "" if author in words else author
     return replace(item, speaker=speaker) if speaker else item
+
+
+def _as_shown(item: EvidenceSentence, outcome: SearchOutcome) -> EvidenceSentence:
+    """Return a sentence without what leads to it, and with whom it is of."""
+    return _with_name_above(_with_speaker(without_lead(item), outcome), outcome.asked.text)
 
 
 def _with_name_above(item: EvidenceSentence, question: str) -> EvidenceSentence:

@@ -30,6 +30,7 @@ from memctl.language.table_amounts import (
     amount_column,
     amount_columns,
     are_namesakes,
+    are_of_one_currency,
     category_columns,
     choosing_columns,
     column_names,
@@ -198,8 +199,6 @@ _JOINS = lazy_regex(
 """What asks for more than the rows with a value."""
 _OWED_TO_US = lazy_regex(r"\bowed\b|\bto (?:us|me)\b", re.IGNORECASE)
 _PARTLY = lazy_regex(r"part(?:ly|ial\w*)?\b|teilweise|en partie", re.IGNORECASE)
-_NO_MARK = lazy_regex(r"[-\d.,'\s]")
-"""What an amount has besides its currency."""
 _SUMS = "total totals altogether all sum sums add added up how much many amount insgesamt summe"
 """Words that ask for a sum and name no column."""
 _ASKS_UNIT_PRICE = lazy_regex(
@@ -341,9 +340,14 @@ class _Total(Struct, frozen=True):
         return not self.column or is_number(cells.get(self.column, ""))
 
     @property
+    def title(self) -> str:
+        """What the rows are of, and what they were chosen by."""
+        return f"{self.rows[0].hit.title}{self.sheet}{self.chosen_by}"
+
+    @property
     def text(self) -> str:
         """The amount, with what was added up."""
-        title = f"{self.rows[0].hit.title}{self.sheet}{self.chosen_by}"
+        title = self.title
         valued = [cells for cells in _cells(self.rows) if self._has_value(cells)]
         missing = len(self.rows) - len(valued)
         said, plural = written(self.amount), ""
@@ -449,8 +453,8 @@ def values_answer(outcome: SearchOutcome) -> Answer | None:
     values = dict.fromkeys(row.cells[column] for row in total.rows if column in row.cells)
     if not values or len(values) > _MOST_LISTED:
         return None
-    count, title = len(total.rows), f"{total.rows[0].hit.title}{total.sheet}{total.chosen_by}"
-    text = f"{', '.join(values)}: {column} of {count} row{'s' if count > 1 else ''} of {title}."
+    counted = f"{len(total.rows)} row{'s' if len(total.rows) > 1 else ''}"
+    text = f"{', '.join(values)}: {column} of {counted} of {total.title}."
     return _answer_of_rows(text, total.rows, unsure=total.is_ambiguous)
 
 
@@ -527,13 +531,13 @@ def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
             continue
         if any(_PARTLY.match(row.cells.get(paid, "")) for row in rows):
             return None
-        names = [*filter(of_debtor, column_names(cells)), *filter(of_creditor, column_names(cells))]
-        if not things and len(names) > 1:
+        parties = [name for name in column_names(cells) if of_debtor(name) or of_creditor(name)]
+        if not things and len(parties) > 1:
             continue  # it isn't known who owes whom
-        if _OWED_TO_US.search(outcome.asked.text) and not any(map(of_debtor, names)):
+        if _OWED_TO_US.search(outcome.asked.text) and not any(map(of_debtor, parties)):
             continue
         of_name = of_creditor if asked["creditor"] else of_debtor
-        names = [name for name in column_names(cells) if of_name(name)] if of_whom else []
+        names = [*filter(of_name, parties)] if of_whom else []
         if of_whom and len(names) != 1:
             continue
         due = [
@@ -552,7 +556,7 @@ def unpaid_answer(outcome: SearchOutcome) -> Answer | None:
     amount, names, unpaid = found[0]
     if not things and (
         not all(is_number(row.cells.get(amount, "")) for row in unpaid)
-        or len({_NO_MARK.sub("", row.cells[amount]) for row in unpaid}) > 1
+        or not are_of_one_currency(_cells(unpaid), amount)
     ):
         return None
     lines = [row.text for row in unpaid]
